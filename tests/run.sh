@@ -1,0 +1,41 @@
+#!/bin/bash
+# run.sh [STAGE...]: all tests, the fast ones first. Stages: release asan tsan vm (default: all, in this order).
+# Knobs: WITHOUT_NCCL=1, WITHOUT_VM=1, RAILWITNESS_NCCL_ROOT=DIR, JOBS=N. The last lines are those of the last ctest
+# and one line a stage. Exit 0 only if every stage passed.
+set -uo pipefail
+cd "$(dirname "$0")/.." || exit 1
+jobs=${JOBS:-$(nproc)}
+stages=("$@")
+((${#stages[@]})) || stages=(release asan tsan vm)
+say() { printf '\n== %s\n' "$*"; }
+
+say 'set-up, then about 25 minutes on 2 cores: build and unit tests, sanitizers, then the virtual machine beds'
+cmake/setup.sh test || exit 1
+options=()
+[[ ${WITHOUT_NCCL:-} == 1 ]] && options+=(-DRAILWITNESS_WITHOUT_NCCL=ON)
+[[ -n ${RAILWITNESS_NCCL_ROOT:-} ]] && options+=("-DRAILWITNESS_NCCL_ROOT=$RAILWITNESS_NCCL_ROOT")
+
+build() { cmake --preset "$1" "${options[@]}" >"build/$1.log" 2>&1 && cmake --build --preset "$1" -j "$jobs" >>"build/$1.log" 2>&1 || { tail -n 40 "build/$1.log"; return 1; }; }
+
+stage() {
+  case $1 in
+    release) build release && ctest --preset release -LE vm -j "$jobs" --no-tests=error ;;
+    asan | tsan) build "$1" && ctest --preset "$1" -L 'unit|integration|fuzz' -LE vm -j "$jobs" --no-tests=error ;;
+    vm)
+      if [[ ${WITHOUT_VM:-} == 1 || ${WITHOUT_NCCL:-} == 1 ]]; then echo 'skipped as asked: the virtual machine beds'; return 0; fi
+      build release && ctest --preset release -L vm --no-tests=error ;;
+    *) echo "run.sh: no stage '$1'; stages are: release asan tsan vm"; return 2 ;;
+  esac
+}
+
+mkdir -p build
+failed=0 lines=()
+for name in "${stages[@]}"; do
+  say "stage $name"
+  start=$SECONDS
+  if stage "$name"; then word=passed; else word=FAILED failed=1; fi
+  lines+=("stage $name: $word in $((SECONDS - start)) s")
+done
+printf '\n'
+printf '%s\n' "${lines[@]}"
+exit $failed
