@@ -34,10 +34,15 @@ class NodeBus {
 
 class FleetBus {
  public:
+  static constexpr int64_t kBeforeListeningNs = int64_t{3600} * 1'000'000'000;
+
   virtual ~FleetBus() = default;
   virtual Connection connection() const = 0;
   virtual std::string problem() const = 0;
-  virtual std::vector<model::NodeFacts> take_facts() = 0;  // since the last call, oldest first; malformed ones are counted
+  // Since the last call, the newest of each node, oldest first; malformed ones are counted. Age 0: it arrived now.
+  // What the stream kept from before this bus was listening tells which nodes there are, not how they are: nobody
+  // knows how old it is, and its age is kBeforeListeningNs.
+  virtual std::vector<model::Heard> take_facts() = 0;
   virtual uint64_t malformed() const = 0;
   virtual absl::Status request_pings(const std::vector<model::PingRequest>& requests) = 0;
   virtual absl::Status publish_incident(const std::string& json) = 0;

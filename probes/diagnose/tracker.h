@@ -22,17 +22,26 @@ class Tracker {
   explicit Tracker(std::string id_prefix) : id_prefix_(std::move(id_prefix)) {}
   // One incident per cause: a finding continues the open incident of the same cause (culprit sets that overlap, same
   // family of classes), sharpens it, or opens a new one. An open one without finding for `quiet_ns` has recovered if it
-  // was confirmed or its job moves again, else it is withdrawn.
+  // was confirmed or its job moves again (no finding or wait of the job is left), else it is withdrawn.
   Changes update(const std::vector<model::Finding>& findings, int64_t now_wall_ns);
   const std::vector<model::Incident>& open() const { return open_; }
 
   static constexpr int64_t kQuietNs = 2'000'000'000;
 
  private:
+  struct SeenWait {
+    model::Finding finding;
+    int64_t seen_wall_ns = 0;
+  };
+
+  model::Incident open_new(const model::Finding& finding, int64_t now_wall_ns);
+  void close_quiet(const std::vector<model::Finding>& findings, int64_t now_wall_ns, Changes& changes);
+  void update_waits(const std::vector<model::Finding>& findings, int64_t now_wall_ns, Changes& changes);
+
   std::string id_prefix_;
   uint64_t counter_ = 0;
   std::vector<model::Incident> open_;
-  std::vector<model::Finding> waits_;
+  std::vector<SeenWait> waits_;
 };
 
 }  // namespace railwitness::diagnose

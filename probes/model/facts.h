@@ -104,8 +104,9 @@ struct Edge {
   uint8_t port = 1;
   std::string netdev;
   std::string switch_name, switch_port;
-  std::string cable;   // label if a source knows one
-  std::string source;  // "lldp", ...
+  std::string switch_id;  // chassis id: tells two switches of one name apart
+  std::string cable;      // label if a source knows one
+  std::string source;     // "lldp", ...
   bool present = true;
   int64_t seen_mono_ns = 0;  // when the source last said it
 };

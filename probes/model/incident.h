@@ -26,6 +26,7 @@ struct Component {
   std::string device;  // RDMA device
   std::optional<uint8_t> port;
   std::string netdev;
+  std::string gid;  // of the port, where no facts say whose it is
   std::string cable;
   std::string switch_name, switch_port;
   std::string edge_source;               // who said which switch port it is

@@ -58,8 +58,8 @@ def parse():
     a = ap.parse_args()
     a.build, a.out = os.path.abspath(a.build), os.path.abspath(a.out)
     a.programs = os.path.abspath(a.programs or os.path.join(a.build, 'tests', 'cpugpu'))
-    a.program = os.path.join(a.build, 'probes', 'railwitness')
-    a.plugin = os.path.join(a.build, 'plugin', 'libnccl-net-railwitness.so')
+    a.program = os.path.join(a.build, 'bin', 'railwitness')
+    a.plugin = os.path.join(a.build, 'lib', 'libnccl-net-railwitness.so')
     if a.seed is None:
         a.seed = random.SystemRandom().randrange(10**6)
     return a

@@ -73,10 +73,12 @@ def check_witness(directory, ranks):
         row = dict(rank=rank, nccl_sent=sent, nccl_received=received, posted=segment['data_bytes_posted'],
                    completed=segment['data_bytes_completed'], received=segment['data_bytes_received'])
         sums.append(row)
-        if not sent or not (row['posted'] == row['completed'] == sent and row['received'] == received):
+        if not (row['posted'] == row['completed'] == sent and row['received'] == received):
             problems.append(f'rank {rank}: {row}')
         if segment['unwitnessed_flows'] or segment['unwitnessed_events'] or any(f['errors'] for f in segment['flows']):
             problems.append(f'rank {rank}: unwitnessed flows or events, or errors')
+    if not sum(row['nccl_sent'] for row in sums):
+        problems.append('NCCL counted nothing')
     return problems, sums
 
 
@@ -87,7 +89,7 @@ def run_case(args, case):
     directory.mkdir(parents=True)
     env = environment(directory, ranks, queue_pairs)
     if tap == 'on':
-        env.update(NCCL_NET_PLUGIN=f'{args.build}/plugin/libnccl-net-railwitness.so',
+        env.update(NCCL_NET_PLUGIN=f'{args.build}/lib/libnccl-net-railwitness.so',
                    NCCL_PROFILER_PLUGIN=f'{args.build}/tests/cpugpu/libcount_profiler.so', COUNT_PROFILER_OUT=f'{directory}/nccl')
         for rank in range(ranks):
             env[f'RANK{rank}_RAILWITNESS_SEGMENT_FILE'] = f'{directory}/segment.{rank}'

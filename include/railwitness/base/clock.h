@@ -1,0 +1,42 @@
+// The two clocks of a witness segment (enum railwitness_clock): the time stamp counter where the processor promises that
+// it is invariant, else CLOCK_MONOTONIC.
+#ifndef RAILWITNESS_BASE_CLOCK_H_
+#define RAILWITNESS_BASE_CLOCK_H_
+
+#include <cstdint>
+#include <ctime>
+
+#if defined(__x86_64__)
+#include <cpuid.h>
+#include <x86intrin.h>
+#endif
+
+namespace railwitness {
+
+inline uint64_t read_clock_ns(clockid_t clock) {
+  timespec t{};
+  clock_gettime(clock, &t);
+  return static_cast<uint64_t>(t.tv_sec) * 1'000'000'000u + static_cast<uint64_t>(t.tv_nsec);
+}
+
+// CPUID 0x80000007, EDX bit 8: runs at one rate in all P-, C- and T-states, hence alike on all cores.
+inline bool has_invariant_tsc() {
+#if defined(__x86_64__)
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  return __get_cpuid(0x80000007, &a, &b, &c, &d) && (d & (1u << 8));
+#else
+  return false;
+#endif
+}
+
+inline uint64_t read_tsc() {  // only where has_invariant_tsc()
+#if defined(__x86_64__)
+  return __rdtsc();
+#else
+  return 0;
+#endif
+}
+
+}  // namespace railwitness
+
+#endif  // RAILWITNESS_BASE_CLOCK_H_

@@ -1,0 +1,34 @@
+#include "plugin/shim/banner.h"
+
+#include "railwitness/base/version.h"
+
+#include <atomic>
+#include <cstdio>
+
+namespace railwitness::shim {
+
+void format_banner(char* text, size_t bytes, const Started& s, int late_contexts) {
+  const char* sidecar = s.sidecar ? s.sidecar : "no sidecar";
+  const char* why = s.why_not ? s.why_not : "no reason is known";
+  if (s.is_off)
+    snprintf(text, bytes, "railwitness %s: off by RAILWITNESS_MODE", kVersionText);
+  else if (s.how == RAILWITNESS_ATTACH_STUB)
+    snprintf(text, bytes, "railwitness %s: tap by stub, %s", kVersionText, sidecar);
+  else if (s.how == RAILWITNESS_ATTACH_TABLE)
+    snprintf(text, bytes, "railwitness %s: tap by provider table (%s), %s", kVersionText, why, sidecar);
+  else if (late_contexts > 0)
+    snprintf(text, bytes, "railwitness %s: tap by late attach to %d contexts (%s), %s", kVersionText, late_contexts, why,
+             sidecar);
+  else
+    snprintf(text, bytes, "railwitness %s: nothing tapped yet: %s; %s", kVersionText, why, sidecar);
+}
+
+void say_banner(nccl::Logger log, const Started& started, int late_contexts) {
+  static std::atomic<bool> said{false};
+  if (!log || said.exchange(true)) return;
+  char text[512];
+  format_banner(text, sizeof text, started, late_contexts);
+  log(nccl::kLogInfo, nccl::kLogInit | nccl::kLogNet, "railwitness", 0, "%s", text);
+}
+
+}  // namespace railwitness::shim

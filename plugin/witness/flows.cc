@@ -1,0 +1,269 @@
+// Flows: the rare calls. hot.h has the frequent ones.
+#include "plugin/witness/recorder_state.h"
+
+#include <cstring>
+
+namespace railwitness::witness {
+namespace {
+
+constexpr uint32_t kErrorEvents = 4;  // per flow; a queue pair that fails flushes hundreds of requests, which are echo
+
+void clear_lines(const Memory& m, uint32_t index) {
+  clear_words(&m.states[index], sizeof m.states[index]);
+  clear_words(&m.histograms[index], sizeof m.histograms[index]);
+  clear_words(&m.records[index * kRecords], sizeof(railwitness_record) * kRecords);
+}
+
+void point_at(Flow& flow, const Memory& m) {
+  flow.home = &m;
+  flow.state = &m.states[flow.index];
+  flow.histogram = &m.histograms[flow.index];
+  flow.records = &m.records[flow.index * kRecords];
+}
+
+bool is_role_known(const Flow& flow) { return recorder.identities[flow.index].role != RAILWITNESS_ROLE_UNKNOWN; }
+
+uint64_t tail_of(const Flow& flow) { return flow.limit - kRecords; }
+
+void set_tail(Flow& flow, uint64_t tail) {
+  flow.limit = tail + kRecords;
+  flow.next = flow.evicted_tail == flow.evicted_head ? tail : ~0ull;
+}
+
+uint64_t find_signalled(const Flow& flow, uint64_t from, uint64_t head) {
+  while (from < head && !(load_relaxed(flow.records[from % kRecords].flags) & RAILWITNESS_RECORD_SIGNALLED)) from++;
+  return from;
+}
+
+void update_oldest(Flow& flow) {
+  railwitness_state& state = *flow.state;
+  if (flow.evicted_tail != flow.evicted_head)
+    return store_relaxed(state.oldest_post_ticks, flow.evicted[flow.evicted_tail % kEvicted].post_ticks);
+  const uint64_t head = load_relaxed(state.records);
+  const uint64_t at = find_signalled(flow, tail_of(flow), head);
+  store_relaxed(state.oldest_post_ticks, at >= head ? 0 : load_relaxed(flow.records[at % kRecords].post_ticks));
+}
+
+void finish(Flow& flow, uint64_t posted_ticks, uint64_t requests_through, uint64_t bytes_through, uint64_t now) {
+  count_latency(flow, posted_ticks, now);
+  store_relaxed(flow.state->completed, requests_through);
+  store_relaxed(flow.state->completed_bytes, bytes_through);
+}
+
+bool finish_evicted(Flow& flow, uint64_t wr_id, uint64_t now) {
+  for (uint64_t i = flow.evicted_tail; i != flow.evicted_head; i++) {
+    const EvictedRecord& e = flow.evicted[i % kEvicted];
+    if (e.wr_id != wr_id) continue;
+    finish(flow, e.post_ticks, e.posted_through, e.bytes_through, now);
+    flow.evicted_tail = i + 1;
+    set_tail(flow, tail_of(flow));
+    return true;
+  }
+  return false;
+}
+
+bool finish_recorded(Flow& flow, uint64_t wr_id, uint64_t now, uint16_t status) {
+  const uint64_t head = load_relaxed(flow.state->records);
+  for (uint64_t i = tail_of(flow); i < head; i++) {
+    railwitness_record& r = flow.records[i % kRecords];
+    if (load_relaxed(r.wr_id) != wr_id || !(load_relaxed(r.flags) & RAILWITNESS_RECORD_SIGNALLED)) {
+      // A queue in error completes unsignalled requests too.
+      if (!status || load_relaxed(r.wr_id) != wr_id) continue;
+    }
+    for (uint64_t before = tail_of(flow); before < i; before++)
+      store_release(flow.records[before % kRecords].done_ticks, now);
+    flow.evicted_tail = flow.evicted_head;  // those were before this one
+    set_tail(flow, i + 1);
+    store_relaxed(r.status, status);
+    store_release(r.done_ticks, now);
+    finish(flow, load_relaxed(r.post_ticks), load_relaxed(r.posted_through), load_relaxed(r.bytes_through), now);
+    return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+void copy_flow(const Memory& from, const Memory& to, uint32_t index) {
+  copy_words(&to.histograms[index], &from.histograms[index], sizeof to.histograms[index]);
+  copy_words(&to.records[index * kRecords], &from.records[index * kRecords], sizeof(railwitness_record) * kRecords);
+  copy_words(&to.states[index], &from.states[index], sizeof to.states[index]);
+}
+
+// A sequence lock for the reader: odd, content, even. The first word holds the sequence and four bytes of content.
+void publish_identity(const Memory& m, uint32_t index) {
+  railwitness_identity& mine = recorder.identities[index];
+  uint64_t words[sizeof mine / 8];
+  mine.sequence |= 1;
+  memcpy(words, &mine, sizeof mine);
+  char* line = reinterpret_cast<char*>(&m.identities[index]);
+  store_word(line, words[0]);
+  for (size_t i = 1; i < sizeof mine / 8; i++) store_word_release(line + 8 * i, words[i]);
+  mine.sequence++;
+  if (mine.sequence == 0) mine.sequence = 2;  // 0 is "free"
+  memcpy(words, &mine, 8);
+  store_word_release(line, words[0]);
+}
+
+void bring_flow_home(Flow& flow) {
+  const Memory* m = current();
+  if (flow.home == m) return;
+  // In the memory before, if the flow was quiet there, stand the helper's copies: newest in any case.
+  if (m->previous) copy_flow(*m->previous, *m, flow.index);
+  point_at(flow, *m);
+}
+
+void enter_flow(Flow& flow) {
+  const Lock lock;
+  if (!lock) return;
+  bring_flow_home(flow);
+  if (is_role_known(flow)) flow.memory = flow.home;
+}
+
+namespace {
+
+Flow* take_flow() {
+  if (recorder.flow_count < kFlows) {
+    Flow& flow = recorder.flows[recorder.flow_count];
+    flow.index = recorder.flow_count++;
+    return &flow;
+  }
+  Flow* first = nullptr;  // destroyed longest ago
+  for (Flow& flow : recorder.flows)
+    if (flow.destroyed_order && (!first || flow.destroyed_order < first->destroyed_order)) first = &flow;
+  return first;
+}
+
+}  // namespace
+
+Flow* open_flow(uint32_t qpn, bool always_signalled) {
+  const Lock lock;
+  if (!lock) return nullptr;
+  const Memory& m = *current();
+  Flow* flow = take_flow();
+  if (!flow) {
+    add_relaxed(m.writer->unwitnessed_flows, 1);
+    return nullptr;
+  }
+  const uint32_t index = flow->index;
+  railwitness_identity& identity = recorder.identities[index];
+  const uint32_t sequence = identity.sequence;
+  *flow = Flow{};
+  flow->index = index;
+  flow->qpn = qpn;
+  flow->limit = kRecords;
+  flow->always_signalled = always_signalled ? ~0u : 0;
+  flow->evicted = recorder.evicted ? recorder.evicted + uint64_t{index} * kEvicted : nullptr;
+  identity = {};
+  identity.sequence = sequence;
+  identity.qpn = qpn;
+  identity.rail = kNoRail;
+  identity.created_ticks = ticks();
+  // The identity changes first, then the lines become empty: a reader that sees the old name twice has old lines.
+  publish_identity(m, index);
+  clear_lines(m, index);
+  point_at(*flow, m);
+  store_release(m.writer->flows, recorder.flow_count);
+  write_event({.kind = RAILWITNESS_CONTROL_QP_CREATED, .qpn = qpn});
+  return flow;
+}
+
+void learn(Flow& flow, const FlowFacts& facts) {
+  const Lock lock;
+  if (!lock) return;
+  const Memory& m = *current();
+  railwitness_identity& i = recorder.identities[flow.index];
+  if (facts.port) i.port = *facts.port;
+  if (facts.peer_qpn) i.peer_qpn = *facts.peer_qpn;
+  if (facts.peer_lid) i.peer_lid = *facts.peer_lid;
+  if (facts.local_gid) memcpy(i.local_gid, facts.local_gid, sizeof i.local_gid);
+  if (facts.peer_gid) memcpy(i.peer_gid, facts.peer_gid, sizeof i.peer_gid);
+  if (facts.qp_state) i.qp_state = *facts.qp_state;
+  if (facts.timeout) i.timeout = *facts.timeout;
+  if (facts.retry_count) i.retry_count = *facts.retry_count;
+  if (facts.path_mtu) i.path_mtu = *facts.path_mtu;
+  for (uint32_t r = 0; facts.device && i.rail == kNoRail && r < recorder.rail_count; r++) {
+    const railwitness_rail& rail = m.rails[r];
+    if (rail.port != i.port || strncmp(rail.device, facts.device, sizeof rail.device - 1)) continue;
+    i.rail = r;
+    i.link_layer = rail.link_layer;
+    i.lid = rail.lid;
+    static constexpr uint8_t kNone[16] = {};
+    if (!memcmp(i.local_gid, kNone, sizeof kNone)) memcpy(i.local_gid, rail.gid, sizeof i.local_gid);
+  }
+  publish_identity(m, flow.index);
+}
+
+void close_flow(Flow& flow) {
+  const Lock lock;
+  if (!lock || flow.destroyed_order) return;
+  flow.destroyed_order = ++recorder.destroyed;
+  recorder.identities[flow.index].destroyed_ticks = ticks();
+  publish_identity(*current(), flow.index);
+  write_event({.kind = RAILWITNESS_CONTROL_QP_DESTROYED, .rail = recorder.identities[flow.index].rail, .qpn = flow.qpn});
+}
+
+void settle_role(Flow& flow, railwitness_direction direction, railwitness_role role, uint64_t now) {
+  const Lock lock;
+  if (!lock) return;
+  bring_flow_home(flow);
+  if (!is_role_known(flow)) {
+    railwitness_identity& identity = recorder.identities[flow.index];
+    identity.direction = static_cast<uint8_t>(direction);
+    identity.role = static_cast<uint8_t>(role);
+    store_relaxed(flow.state->first_post_ticks, now);
+    publish_identity(*current(), flow.index);
+  }
+  flow.memory = flow.home;
+}
+
+uint32_t rail_of(const Flow& flow) {
+  const Lock lock;
+  return lock ? recorder.identities[flow.index].rail : kNoRail;
+}
+
+bool is_peer_known(const Flow& flow) {
+  const Lock lock;
+  return lock && recorder.identities[flow.index].peer_qpn != 0;
+}
+
+// The oldest record is about to be overwritten without a completion.
+void make_room(Flow& flow) {
+  const uint64_t tail = tail_of(flow);
+  const railwitness_record& r = flow.records[tail % kRecords];
+  if ((load_relaxed(r.flags) & RAILWITNESS_RECORD_SIGNALLED) && flow.evicted) {
+    if (flow.evicted_head - flow.evicted_tail == kEvicted) flow.evicted_tail++;  // more than a queue pair can hold
+    flow.evicted[flow.evicted_head++ % kEvicted] = {load_relaxed(r.wr_id), load_relaxed(r.post_ticks),
+                                                    load_relaxed(r.posted_through), load_relaxed(r.bytes_through)};
+  }
+  set_tail(flow, tail + 1);
+}
+
+void complete_send_slowly(Flow& flow, uint64_t wr_id, uint64_t now, uint16_t status) {
+  store_relaxed(flow.state->last_completion_ticks, now);
+  // Neither: posted before the queue pair was found, or a receive that failed.
+  if (!finish_evicted(flow, wr_id, now) && !finish_recorded(flow, wr_id, now, status)) {
+    if (!status) count_unwitnessed_events(1);
+    return;
+  }
+  update_oldest(flow);
+}
+
+void complete_with_error(Flow& flow, uint64_t wr_id, uint64_t now, uint16_t status, uint32_t vendor_error) {
+  railwitness_state& state = *flow.state;
+  const uint16_t errors = load_relaxed(state.errors);
+  if (errors == 0) {
+    store_relaxed(state.first_error_status, status);
+    store_relaxed(state.first_error_vendor, vendor_error);
+    store_release(state.first_error_ticks, now);
+  }
+  if (errors < 0xFFFF) store_release(state.errors, static_cast<uint16_t>(errors + 1));
+  complete_send_slowly(flow, wr_id, now, status);
+  if (flow.error_events >= kErrorEvents) return;
+  flow.error_events++;
+  const uint32_t rail = rail_of(flow);
+  record_event({.kind = RAILWITNESS_CONTROL_ERROR_COMPLETION, .rail = rail, .qpn = flow.qpn,
+                .value = {status, vendor_error, wr_id}});
+}
+
+}  // namespace railwitness::witness

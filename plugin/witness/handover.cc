@@ -1,0 +1,117 @@
+#include "plugin/witness/handover.h"
+
+#include "railwitness/abi/handover.h"
+#include "railwitness/base/version.h"
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+namespace railwitness::witness {
+namespace {
+
+constexpr int kMostDescriptors = 8;  // more than that come truncated, and are refused
+
+struct Message {
+  railwitness_welcome welcome;
+  ssize_t bytes;
+  bool truncated;
+  int descriptors[kMostDescriptors];
+  int count;
+};
+
+Message receive(int fd) {
+  Message m{};
+  iovec part{&m.welcome, sizeof m.welcome};
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int) * kMostDescriptors)];
+  msghdr header{};
+  header.msg_iov = &part;
+  header.msg_iovlen = 1;
+  header.msg_control = control;
+  header.msg_controllen = sizeof control;
+  do m.bytes = recvmsg(fd, &header, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+  while (m.bytes < 0 && errno == EINTR);
+  if (m.bytes < 0) return m;
+  m.truncated = header.msg_flags & (MSG_TRUNC | MSG_CTRUNC);
+  for (cmsghdr* c = CMSG_FIRSTHDR(&header); c; c = CMSG_NXTHDR(&header, c)) {
+    if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS) continue;
+    const size_t n = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+    for (size_t i = 0; i < n && m.count < kMostDescriptors; i++)
+      memcpy(&m.descriptors[m.count++], CMSG_DATA(c) + i * sizeof(int), sizeof(int));
+  }
+  return m;
+}
+
+Status check_welcome(const Message& m) {
+  const railwitness_welcome& w = m.welcome;
+  if (m.bytes == 0) return Status::failed("sidecar closed the connection");
+  if (m.truncated || m.bytes != ssize_t{sizeof w} || w.magic != RAILWITNESS_HANDOVER_MAGIC)
+    return Status::failed("sidecar's answer is not understood");
+  if (w.abi_major != RAILWITNESS_ABI_MAJOR || w.status == RAILWITNESS_WELCOME_VERSION)
+    return Status::failed("sidecar is of another version");
+  if (w.status == RAILWITNESS_WELCOME_FULL) return Status::failed("sidecar serves no more processes");
+  if (w.status != RAILWITNESS_WELCOME_OK) return Status::failed("sidecar refused");
+  if (m.count != 1) return Status::failed("sidecar gave no segment");
+  return Status::ok();
+}
+
+}  // namespace
+
+Status SidecarLink::connect(const Knobs& knobs) {
+  close();
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  snprintf(address.sun_path, sizeof address.sun_path, "%s", knobs.socket);
+  fd_ = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  if (fd_ < 0) return Status::failed("no socket", errno);
+  railwitness_hello hello{};
+  hello.magic = RAILWITNESS_HANDOVER_MAGIC;
+  hello.abi_major = RAILWITNESS_ABI_MAJOR;
+  hello.abi_minor = RAILWITNESS_ABI_MINOR;
+  hello.hello_bytes = sizeof hello;
+  hello.pid = static_cast<uint32_t>(getpid());
+  hello.plugin_version = kVersion;
+  static_assert(sizeof hello.job == sizeof knobs.job);
+  memcpy(hello.job, knobs.job, sizeof hello.job);
+  // A full backlog gives EAGAIN: as good as no sidecar, for now.
+  if (::connect(fd_, reinterpret_cast<const sockaddr*>(&address), sizeof address) ||
+      send(fd_, &hello, sizeof hello, MSG_NOSIGNAL | MSG_DONTWAIT) != ssize_t{sizeof hello}) {
+    const int error = errno;
+    close();
+    return Status::failed("no sidecar", error);
+  }
+  return Status::ok();
+}
+
+Memory* SidecarLink::await_memory(int timeout_ms, Status& status) {
+  status = Status::ok();
+  pollfd p{fd_, POLLIN, 0};
+  if (poll(&p, 1, timeout_ms) <= 0) return nullptr;
+  const Message m = receive(fd_);
+  if (m.bytes < 0 && errno == EAGAIN) return nullptr;
+  status = m.bytes < 0 ? Status::failed("sidecar cannot be heard", errno) : check_welcome(m);
+  Memory* memory = status.is_ok() ? map_sidecar(m.descriptors[0], m.welcome.segment_bytes, status) : nullptr;
+  for (int i = 0; i < m.count; i++) ::close(m.descriptors[i]);
+  if (!memory) close();
+  return memory;
+}
+
+bool SidecarLink::await_end(int timeout_ms) {
+  pollfd p{fd_, POLLIN, 0};
+  if (poll(&p, 1, timeout_ms) <= 0) return false;
+  char unexpected[64];  // the protocol has no further message; descriptors that come along are dropped by recv
+  const ssize_t n = recv(fd_, unexpected, sizeof unexpected, MSG_DONTWAIT);
+  return n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR);
+}
+
+void SidecarLink::close() {
+  if (fd_ >= 0) ::close(fd_);
+  fd_ = -1;
+}
+
+}  // namespace railwitness::witness

@@ -1,0 +1,18 @@
+// The environment variables of the plugin. docs/job-owner.md lists them for people.
+#ifndef RAILWITNESS_PLUGIN_WITNESS_KNOBS_H_
+#define RAILWITNESS_PLUGIN_WITNESS_KNOBS_H_
+
+namespace railwitness::witness {
+
+struct Knobs {
+  bool off;                // RAILWITNESS_MODE=off; anything else is tap
+  char socket[108];        // RAILWITNESS_SOCKET, a path as long as sockaddr_un holds; longer ones are cut and found absent
+  char job[64];            // RAILWITNESS_JOB, else SLURM_JOB_ID; letters, digits and _.:/- , others become _
+  char segment_file[512];  // RAILWITNESS_SEGMENT_FILE and .PID; empty: ask the sidecar
+};
+
+Knobs read_knobs();
+
+}  // namespace railwitness::witness
+
+#endif  // RAILWITNESS_PLUGIN_WITNESS_KNOBS_H_

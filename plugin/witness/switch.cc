@@ -1,0 +1,73 @@
+// From one memory to the next, while recording goes on.
+//
+// 1. Flows are copied as they are; their threads may write meanwhile.
+// 2. Under the mutex everything else is copied and the new memory published. What is written under the mutex (control
+//    ring, identities, rails, communicators) misses nothing.
+// 3. From now on a thread that posts or polls finds its flow in another memory than the current one and copies it again,
+//    itself (bring_flow_home): nothing it wrote between 1 and 2 is lost.
+// 4. A flow that falls silent just then has no thread that comes: settle() copies such flows again, a few times. A
+//    thread that wakes up meanwhile waits for the mutex, so each line has one writer.
+//
+// Only the count of polls is not exact: what was polled within 2 (microseconds) is missing from it.
+#include "plugin/witness/recorder_state.h"
+
+namespace railwitness::witness {
+namespace {
+
+void copy_writer(const Memory& from, const Memory& to) {
+  const railwitness_writer& f = *from.writer;
+  railwitness_writer& t = *to.writer;
+  copy_words(&t, &f, sizeof t);
+  store_relaxed(t.copied_forward, 1);
+}
+
+void copy_control(const Memory& from, const Memory& to) {
+  const uint64_t head = load_relaxed(from.writer->control_reserved);
+  uint64_t i = head > from.control_capacity ? head - from.control_capacity : 0;
+  if (head - i > to.control_capacity) i = head - to.control_capacity;
+  for (; i != head; i++)
+    copy_words(&to.control[i & (to.control_capacity - 1)], &from.control[i & (from.control_capacity - 1)],
+               sizeof(railwitness_control));
+}
+
+}  // namespace
+
+// Of a thread that counts nowhere else any more, or by the thread itself.
+void copy_thread_counts(const Memory& from, const Memory& to, uint32_t index) {
+  const auto& f = reinterpret_cast<const railwitness_thread*>(from.threads)[index];
+  auto& t = reinterpret_cast<railwitness_thread*>(to.threads)[index];
+  store_relaxed(t.posts, load_relaxed(f.posts));
+  store_relaxed(t.completions, load_relaxed(f.completions));
+}
+
+void switch_memory(Memory* memory) {
+  const Memory& from = *current();
+  const Memory& to = *memory;
+  const uint32_t flows = load_acquire(from.writer->flows);
+  for (uint32_t i = 0; i < flows && i < kFlows; i++) copy_flow(from, to, i);
+  const Lock lock;
+  if (!lock) return;
+  copy_words(to.rails, from.rails, sizeof(railwitness_rail) * recorder.rail_count);
+  copy_words(to.comms, from.comms, sizeof(railwitness_comm) * recorder.comm_count);
+  copy_control(from, to);
+  for (uint32_t i = 0; i < recorder.flow_count; i++) publish_identity(to, i);
+  copy_words(to.threads, from.threads, sizeof(railwitness_thread) * recorder.thread_count);
+  copy_writer(from, to);
+  memory->previous = &from;
+  store_release(hot.current, memory);
+  // The one before `from` is nobody's source any more. Stores of threads that were stopped for that long end in zeroes.
+  if (from.previous && from.previous->base) empty(*from.previous);
+}
+
+void settle() {
+  const Memory* m = current();
+  if (!m || !m->previous) return;
+  for (uint32_t i = 0; i < kFlows; i++) {
+    const Lock lock;  // for one flow at a time
+    if (!lock || i >= recorder.flow_count) return;
+    if (recorder.flows[i].home != m) copy_flow(*m->previous, *m, i);
+    if (i < recorder.thread_count && recorder.thread_home[i] != m) copy_thread_counts(*m->previous, *m, i);
+  }
+}
+
+}  // namespace railwitness::witness

@@ -1,0 +1,80 @@
+#include "probes/bus/subjects.h"
+
+#include <string_view>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "fmt/format.h"
+
+namespace railwitness::bus {
+namespace {
+
+std::string token(const std::string& node) {
+  std::string out;
+  for (const char c : node) {
+    if (absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '-' || c == '_') out += c;
+    else out += fmt::format("%{:02X}", static_cast<unsigned char>(c));
+  }
+  return out.empty() ? "%" : out;
+}
+
+std::string after_scheme(const std::string& url) {
+  const size_t at = url.find("://");
+  return at == std::string::npos ? url : url.substr(at + 3);
+}
+
+absl::Status check_one(const std::string& url) {
+  const auto refuse = [&](std::string_view why) {
+    return absl::InvalidArgumentError(
+        fmt::format("'{}' is no URL of a nats-server: {} (as in nats://127.0.0.1:4222)", shown_url(url), why));
+  };
+  const size_t scheme = url.find("://");
+  if (scheme != std::string::npos && url.substr(0, scheme) != "nats" && url.substr(0, scheme) != "tls") {
+    return refuse("its scheme is neither nats nor tls");
+  }
+  std::string rest = after_scheme(url);
+  if (const size_t at = rest.rfind('@'); at != std::string::npos) rest = rest.substr(at + 1);
+  if (!rest.empty() && rest.back() == '/') rest.pop_back();
+  for (const char c : rest) {
+    if (!absl::ascii_isgraph(static_cast<unsigned char>(c)) || c == '/') return refuse("it has characters that no host has");
+  }
+  const size_t bracket = rest.rfind(']');  // [::1]:4222
+  const size_t colon = rest.rfind(':');
+  const bool has_port = colon != std::string::npos && (bracket == std::string::npos || colon > bracket);
+  if ((has_port ? rest.substr(0, colon) : rest).empty()) return refuse("it names no host");
+  int port = 0;
+  if (has_port && (!absl::SimpleAtoi(rest.substr(colon + 1), &port) || port < 1 || port > 65535)) {
+    return refuse("its port is not a number from 1 to 65535");
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+std::string facts_subject(const std::string& node) { return "railwitness.facts." + token(node); }
+std::string probe_subject(const std::string& node) { return "railwitness.probe." + token(node); }
+
+std::vector<std::string> split_urls(const std::string& url) { return absl::StrSplit(url, ','); }
+
+absl::Status check_url(const std::string& url) {
+  for (const std::string& one : split_urls(url)) {
+    if (absl::Status status = check_one(one); !status.ok()) return status;
+  }
+  return absl::OkStatus();
+}
+
+std::string shown_url(const std::string& url) {
+  std::vector<std::string> out;
+  for (const std::string& one : split_urls(url)) {
+    const size_t scheme = one.find("://");
+    const size_t at = one.rfind('@');
+    if (at == std::string::npos) out.push_back(one);
+    else out.push_back(one.substr(0, scheme == std::string::npos ? 0 : scheme + 3) + one.substr(at + 1));
+  }
+  return absl::StrJoin(out, ",");
+}
+
+}  // namespace railwitness::bus

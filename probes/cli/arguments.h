@@ -1,0 +1,35 @@
+// Words of the command line to options. The only file that sees CLI11; nothing is run here.
+#ifndef RAILWITNESS_PROBES_CLI_ARGUMENTS_H_
+#define RAILWITNESS_PROBES_CLI_ARGUMENTS_H_
+
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "probes/cli/correlate.h"
+#include "probes/cli/ls.h"
+#include "probes/sidecar/sidecar.h"
+
+namespace railwitness::cli {
+
+// 0 done, nothing found; 1 something is wrong in the cluster; 2 the command line is; 3 cannot start or reach.
+enum ExitCode { kExitOk = 0, kExitFinding = 1, kExitUsage = 2, kExitCannot = 3 };
+
+struct VersionOptions {
+  bool json = false;
+};
+
+// Nothing to run: `out` and `err` are to be printed, and `exit_code` is the program's.
+struct Answer {
+  int exit_code = kExitOk;
+  std::string out, err;
+};
+
+using Command = std::variant<Answer, sidecar::Options, CorrelateOptions, LsOptions, VersionOptions>;
+
+// `arguments` without the program's name. Environment variables fill what the command line does not say.
+Command parse_arguments(const std::vector<std::string>& arguments);
+
+}  // namespace railwitness::cli
+
+#endif  // RAILWITNESS_PROBES_CLI_ARGUMENTS_H_

@@ -1,0 +1,123 @@
+#include "probes/cli/correlate.h"
+
+#include <time.h>
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+
+#include "fmt/format.h"
+#include "probes/bus/subjects.h"
+#include "probes/cli/arguments.h"
+#include "probes/cli/correlator.h"
+#include "probes/export/incident_text.h"
+
+namespace railwitness::cli {
+namespace {
+
+int64_t now_of(clockid_t clock) {
+  timespec at{};
+  clock_gettime(clock, &at);
+  return int64_t{at.tv_sec} * 1'000'000'000 + at.tv_nsec;
+}
+
+class Loop {
+ public:
+  Loop(bus::FleetBus& bus, const CorrelateOptions& options, const Streams& streams)
+      : bus_(bus), options_(options), streams_(streams) {}
+
+  int run(const std::function<bool()>& should_stop) {
+    const int64_t begin = now_of(CLOCK_MONOTONIC);
+    const int64_t end = options_.once_s ? begin + static_cast<int64_t>(*options_.once_s * 1e9) : INT64_MAX;
+    int64_t next = begin;
+    while (!should_stop()) {
+      const int64_t now = now_of(CLOCK_MONOTONIC);
+      if (now >= end) break;
+      if (now >= next) {
+        step(now);
+        next = now + options_.interval_ms * 1'000'000;
+      }
+      std::this_thread::sleep_for(std::chrono::milliseconds(std::min<int64_t>(50, options_.interval_ms)));
+    }
+    if (options_.once_s && !ever_connected_) return kExitCannot;
+    return options_.once_s && found_ ? kExitFinding : kExitOk;
+  }
+
+ private:
+  void step(int64_t now) {
+    tell_connection();
+    correlator_.hear(bus_.take_facts(), now);
+    const int64_t wall = now_of(CLOCK_REALTIME);
+    const Correlator::Word word = correlator_.think(now, wall);
+    tell_nodes(now);
+    for (const model::Incident& incident : word.changes.incidents) {
+      found_ |= incident.state != model::IncidentState::kWithdrawn;
+      const std::string json = exporter::to_json(incident, wall);
+      say(streams_.out, options_.json ? json : exporter::one_line(incident, wall));
+      (void)bus_.publish_incident(json);  // without a server standard output is all there is
+    }
+    for (const model::Finding& wait : word.changes.waits) {
+      say(streams_.out, options_.json ? exporter::wait_to_json(wait, wall) : exporter::wait_line(wait, wall));
+    }
+    if (!word.pings.empty()) (void)bus_.request_pings(word.pings);  // asked again in a second
+  }
+
+  void tell_connection() {
+    const std::string problem = bus_.problem();
+    ever_connected_ |= problem.empty();
+    if (problem == last_problem_) return;
+    last_problem_ = problem;
+    say(streams_.err, problem.empty() ? fmt::format("correlate: listening to railwitness.facts.* at {}", bus::shown_url(options_.nats_url))
+                                      : fmt::format("correlate: {}; trying again", problem));
+  }
+
+  void tell_nodes(int64_t now) {
+    const std::vector<std::string> silent = correlator_.silent(now);
+    const size_t speaking = correlator_.speaking(now).size();
+    std::string text = fmt::format("hearing {}{} node{}", speaking,
+                                   options_.nodes ? fmt::format(" of {}", *options_.nodes) : "",
+                                   speaking == 1 && !options_.nodes ? "" : "s");
+    for (size_t i = 0; i < std::min<size_t>(silent.size(), 8); ++i) {
+      text += (i == 0 ? ", nothing from " : " ") + silent[i];
+    }
+    if (text == last_nodes_ || now - last_nodes_mono_ns_ < 1'000'000'000) return;
+    if (last_nodes_.empty() && speaking == 0) return;
+    last_nodes_ = text;
+    last_nodes_mono_ns_ = now;
+    say(streams_.err, "correlate: " + text);
+  }
+
+  // Each line at once: who reads a pipe during a hang must not wait for a full buffer.
+  static void say(std::FILE* to, const std::string& line) {
+    std::fwrite(line.data(), 1, line.size(), to);
+    std::fputc('\n', to);
+    std::fflush(to);
+  }
+
+  bus::FleetBus& bus_;
+  const CorrelateOptions& options_;
+  const Streams& streams_;
+  Correlator correlator_;
+  std::string last_problem_ = "not asked yet";
+  std::string last_nodes_;
+  int64_t last_nodes_mono_ns_ = 0;
+  bool ever_connected_ = false, found_ = false;
+};
+
+}  // namespace
+
+int run_correlate(bus::FleetBus& bus, const CorrelateOptions& options, const Streams& streams,
+                  const std::function<bool()>& should_stop) {
+  return Loop(bus, options, streams).run(should_stop);
+}
+
+int run_correlate(const CorrelateOptions& options, const Streams& streams, const std::function<bool()>& should_stop) {
+  const auto bus = bus::open_fleet_bus(options.nats_url);
+  if (!bus.ok()) {
+    fmt::print(streams.err, "railwitness correlate: {}\n", std::string(bus.status().message()));
+    return kExitUsage;
+  }
+  return run_correlate(**bus, options, streams, should_stop);
+}
+
+}  // namespace railwitness::cli

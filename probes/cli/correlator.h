@@ -1,0 +1,54 @@
+// The fleet's thinking over time: keeps what each node said last, asks diagnose, keeps incidents, and decides when to ask
+// for probes. Without bus, clock or output: the present comes in, words come out.
+#ifndef RAILWITNESS_PROBES_CLI_CORRELATOR_H_
+#define RAILWITNESS_PROBES_CLI_CORRELATOR_H_
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "probes/diagnose/diagnose.h"
+#include "probes/diagnose/tracker.h"
+#include "probes/model/facts.h"
+
+namespace railwitness::cli {
+
+class Correlator {
+ public:
+  struct Word {
+    diagnose::Changes changes;
+    std::vector<model::PingRequest> pings;
+  };
+
+  Correlator() : tracker_("fleet") {}
+
+  void hear(std::vector<model::Heard> arrived, int64_t now_mono_ns);
+  Word think(int64_t now_mono_ns, int64_t now_wall_ns);
+
+  std::vector<std::string> speaking(int64_t now_mono_ns) const;  // nodes that are not silent
+  std::vector<std::string> silent(int64_t now_mono_ns) const;
+  const std::vector<model::Incident>& open() const { return tracker_.open(); }
+
+  static constexpr int64_t kProbeEveryNs = 1'000'000'000;
+  static constexpr int64_t kForgetNs = int64_t{7200} * 1'000'000'000;  // a node that was taken out of service
+  static constexpr size_t kMaxNodes = 16'384;
+
+ private:
+  struct Node {
+    model::NodeFacts facts;
+    int64_t arrived_mono_ns = 0;
+  };
+
+  std::vector<std::string> nodes_where(bool silent, int64_t now_mono_ns) const;
+
+  diagnose::Thresholds thresholds_;
+  diagnose::Tracker tracker_;
+  std::map<std::string, Node> nodes_;
+  int64_t last_probe_mono_ns_ = 0;
+  uint64_t round_ = 0;
+};
+
+}  // namespace railwitness::cli
+
+#endif  // RAILWITNESS_PROBES_CLI_CORRELATOR_H_

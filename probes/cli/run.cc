@@ -1,0 +1,65 @@
+#include "probes/cli/run.h"
+
+#include <signal.h>
+
+#include <cstdio>
+
+#include "fmt/format.h"
+#include "probes/cli/arguments.h"
+#include "probes/cli/correlate.h"
+#include "probes/cli/ls.h"
+#include "probes/sidecar/sidecar.h"
+#include "railwitness/abi/segment.h"
+
+namespace railwitness::cli {
+namespace {
+
+volatile sig_atomic_t stop_asked = 0;
+
+void ask_to_stop(int) { stop_asked = 1; }
+
+void install_handlers() {
+  struct sigaction action {};
+  action.sa_handler = ask_to_stop;
+  sigemptyset(&action.sa_mask);
+  sigaction(SIGINT, &action, nullptr);
+  sigaction(SIGTERM, &action, nullptr);
+  signal(SIGPIPE, SIG_IGN);  // a reader that goes away is seen by the write
+}
+
+bool should_stop() { return stop_asked != 0; }
+
+struct Runner {
+  int operator()(const Answer& answer) const {
+    std::fputs(answer.out.c_str(), stdout);
+    std::fputs(answer.err.c_str(), stderr);
+    return answer.exit_code;
+  }
+  int operator()(const sidecar::Options& options) const {
+    const absl::Status status = sidecar::run(options, should_stop);
+    if (status.ok()) return kExitOk;
+    fmt::print(stderr, "railwitness sidecar: {}\n", std::string(status.message()));
+    return status.code() == absl::StatusCode::kInvalidArgument ? kExitUsage : kExitCannot;
+  }
+  int operator()(const CorrelateOptions& options) const { return run_correlate(options, Streams{}, should_stop); }
+  int operator()(const LsOptions& options) const { return (*this)(run_ls(options)); }
+  int operator()(const VersionOptions& options) const {
+    if (options.json) {
+      fmt::print("{{\"version\":\"{}\",\"segment_major\":{},\"segment_minor\":{}}}\n", RAILWITNESS_VERSION,
+                 RAILWITNESS_ABI_MAJOR, RAILWITNESS_ABI_MINOR);
+    } else {
+      fmt::print("railwitness {}, segment layout {}.{}\n", RAILWITNESS_VERSION, RAILWITNESS_ABI_MAJOR,
+                 RAILWITNESS_ABI_MINOR);
+    }
+    return kExitOk;
+  }
+};
+
+}  // namespace
+
+int run(const std::vector<std::string>& arguments) {
+  install_handlers();
+  return std::visit(Runner{}, parse_arguments(arguments));
+}
+
+}  // namespace railwitness::cli

@@ -1,0 +1,171 @@
+#include "probes/counter/rail_reader.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <memory>
+#include <optional>
+
+namespace railwitness::counter {
+namespace {
+
+// Bounds of what one port may say; real ports have 2 ports, 256 addresses and about 80 counters.
+constexpr size_t kMaxDevices = 256;
+constexpr size_t kMaxGids = 256;
+constexpr size_t kMaxCounters = 512;
+// Address tables are long and change rarely: read again after this or when the port's state changed.
+constexpr int64_t kGidsValidNs = 10'000'000'000;
+constexpr std::string_view kZeroGid = "0000:0000:0000:0000:0000:0000:0000:0000";
+
+std::optional<std::string> read_value(const std::string& path) {
+  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return std::nullopt;
+  char bytes[256];
+  const ssize_t got = read(fd, bytes, sizeof(bytes));
+  close(fd);
+  if (got < 0) return std::nullopt;
+  std::string_view text(bytes, static_cast<size_t>(got));
+  while (!text.empty() && (text.back() == '\n' || text.back() == ' ')) text.remove_suffix(1);
+  return std::string(text);
+}
+
+std::vector<std::string> list_folder(const std::string& path, size_t limit) {
+  std::vector<std::string> names;
+  const std::unique_ptr<DIR, int (*)(DIR*)> folder(opendir(path.c_str()), closedir);
+  if (!folder) return names;
+  while (const dirent* entry = readdir(folder.get())) {
+    if (entry->d_name[0] != '.' && names.size() < limit) names.emplace_back(entry->d_name);
+  }
+  std::sort(names.begin(), names.end(), natural_less);
+  return names;
+}
+
+template <typename Number>
+std::optional<Number> parse_number(std::string_view text, int base = 10) {
+  if (base == 16 && text.substr(0, 2) == "0x") text.remove_prefix(2);
+  Number value{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, base);
+  if (error != std::errc() || end != text.data() + text.size() || text.empty()) return std::nullopt;
+  return value;
+}
+
+std::vector<std::string> read_gids(const std::string& port_path) {
+  std::vector<std::string> gids;
+  for (const std::string& entry : list_folder(port_path + "/gids", kMaxGids)) {
+    const auto gid = read_value(port_path + "/gids/" + entry);
+    if (gid && !gid->empty() && *gid != kZeroGid) gids.push_back(*gid);
+  }
+  return gids;
+}
+
+void read_counters(const std::string& folder, std::map<std::string, uint64_t>& counters) {
+  for (const std::string& name : list_folder(folder, kMaxCounters)) {
+    if (name == "lifespan") continue;  // how long the driver may serve a cached value: a setting, not a counter
+    const auto text = read_value(folder + "/" + name);
+    if (!text) continue;
+    if (const auto value = parse_number<uint64_t>(*text)) counters[name] = *value;
+  }
+}
+
+}  // namespace
+
+bool natural_less(std::string_view left, std::string_view right) {
+  const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
+  const auto digits = [&](std::string_view& text) {
+    size_t length = 0;
+    while (length < text.size() && is_digit(text[length])) ++length;
+    std::string_view number = text.substr(0, length);
+    text.remove_prefix(length);
+    while (number.size() > 1 && number.front() == '0') number.remove_prefix(1);
+    return number;
+  };
+  std::string_view a = left, b = right;
+  while (!a.empty() && !b.empty()) {
+    if (is_digit(a.front()) && is_digit(b.front())) {
+      const std::string_view x = digits(a), y = digits(b);
+      if (x.size() != y.size()) return x.size() < y.size();
+      if (x != y) return x < y;
+      continue;
+    }
+    if (a.front() != b.front()) return a.front() < b.front();
+    a.remove_prefix(1);
+    b.remove_prefix(1);
+  }
+  if (a.empty() && b.empty()) return left < right;  // mlx5_1 and mlx5_01 are two
+  return a.empty();
+}
+
+std::string parse_state(std::string_view text) {
+  const size_t colon = text.find(':');
+  if (colon != std::string_view::npos && parse_number<unsigned>(text.substr(0, colon))) {
+    text.remove_prefix(colon + 1);
+    while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
+  }
+  return std::string(text);
+}
+
+std::vector<std::string> RailReader::devices() const {
+  return list_folder(sysfs_root_ + "/class/infiniband", kMaxDevices);
+}
+
+std::vector<model::Rail> RailReader::read(std::vector<std::string> devices, int64_t now_mono_ns) {
+  std::sort(devices.begin(), devices.end(), natural_less);
+  std::vector<model::Rail> rails;
+  for (const std::string& device : devices) {
+    std::vector<uint8_t> ports;
+    for (const std::string& name : list_folder(sysfs_root_ + "/class/infiniband/" + device + "/ports", 255)) {
+      if (const auto port = parse_number<uint8_t>(name)) ports.push_back(*port);
+    }
+    if (ports.empty()) ports.push_back(1);  // gone from sysfs: still a rail of this node, with nothing known
+    for (const uint8_t port : ports) {
+      model::Rail& rail = rails.emplace_back(read_port(device, port, now_mono_ns));
+      rail.index = static_cast<int32_t>(rails.size()) - 1;
+    }
+  }
+  std::erase_if(memory_, [&rails](const auto& known) {
+    return std::none_of(rails.begin(), rails.end(), [&known](const model::Rail& rail) {
+      return rail.device == known.first.first && rail.port == known.first.second;
+    });
+  });
+  return rails;
+}
+
+model::Rail RailReader::read_port(const std::string& device, uint8_t port, int64_t now_mono_ns) {
+  const std::string path = sysfs_root_ + "/class/infiniband/" + device + "/ports/" + std::to_string(port);
+  model::Rail rail;
+  rail.device = device;
+  rail.port = port;
+  rail.link_layer = read_value(path + "/link_layer").value_or("");
+  rail.state = parse_state(read_value(path + "/state").value_or(""));
+  rail.phys_state = parse_state(read_value(path + "/phys_state").value_or(""));
+  rail.lid = parse_number<uint16_t>(read_value(path + "/lid").value_or(""), 16).value_or(0);
+  PortMemory& memory = memory_[{device, port}];
+  const bool changed = memory.state_since_mono_ns == 0 || memory.state != rail.state;
+  if (changed) memory.state_since_mono_ns = now_mono_ns;
+  if (changed || memory.phys_state != rail.phys_state || now_mono_ns - memory.gids_read_mono_ns >= kGidsValidNs) {
+    memory.gids = read_gids(path);
+    memory.gids_read_mono_ns = now_mono_ns;
+  }
+  memory.state = rail.state;
+  memory.phys_state = rail.phys_state;
+  if (!rail.state.empty()) rail.state_since_mono_ns = memory.state_since_mono_ns;
+  rail.gids = memory.gids;
+  if (rail.link_layer != "InfiniBand") rail.netdev = read_netdev(device, path);
+  read_counters(path + "/hw_counters", rail.counters);
+  read_counters(path + "/counters", rail.counters);
+  return rail;
+}
+
+std::string RailReader::read_netdev(const std::string& device, const std::string& port_path) const {
+  const auto of_gid = read_value(port_path + "/gid_attrs/ndevs/0");
+  if (of_gid && !of_gid->empty()) return *of_gid;
+  const std::string device_path = sysfs_root_ + "/class/infiniband/" + device;
+  const std::vector<std::string> of_device = list_folder(device_path + "/device/net", 2);
+  if (of_device.size() == 1) return of_device.front();  // two: the one of this port is not told
+  return read_value(device_path + "/parent").value_or("");  // Soft-RoCE
+}
+
+}  // namespace railwitness::counter

@@ -1,0 +1,412 @@
+// One list of members per struct serves writer and reader, so that they cannot drift apart. A member that equals its
+// default is not written: facts of 2000 flows then stay below the megabyte that a NATS message may have.
+#include "probes/model/facts_json.h"
+
+#include <cmath>
+#include <concepts>
+#include <cstdint>
+#include <limits>
+#include <map>
+#include <optional>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/numbers.h"
+#include "fmt/format.h"
+#include "probes/model/json_text.h"
+#include "probes/model/words.h"
+
+namespace railwitness::model {
+namespace {
+
+using nlohmann::json;
+
+constexpr size_t kMaxFlows = 4096;
+constexpr size_t kMaxItems = 1024;
+constexpr size_t kMaxString = 512;
+
+// 64-bit hashes are written as text: many JSON readers round numbers to 53 bits.
+struct HexTag {};
+
+template <class A>
+void members(A& a, const FlowError*) {
+  a("status", &FlowError::status);
+  a("vendor", &FlowError::vendor);
+  a("mono_ns", &FlowError::mono_ns);
+}
+
+template <class A>
+void members(A& a, const Flow*) {
+  a("index", &Flow::index);
+  a("device", &Flow::device);
+  a("port", &Flow::port);
+  a("qpn", &Flow::qpn);
+  a("peer_qpn", &Flow::peer_qpn);
+  a("local_gid", &Flow::local_gid);
+  a("peer_gid", &Flow::peer_gid);
+  a("lid", &Flow::lid);
+  a("peer_lid", &Flow::peer_lid);
+  a("direction", &Flow::direction);
+  a("role", &Flow::role);
+  a("destroyed", &Flow::destroyed);
+  a("posted", &Flow::posted);
+  a("completed", &Flow::completed);
+  a("posted_bytes", &Flow::posted_bytes);
+  a("completed_bytes", &Flow::completed_bytes);
+  a("receives_posted", &Flow::receives_posted);
+  a("receives_completed", &Flow::receives_completed);
+  a("received_bytes", &Flow::received_bytes);
+  a("first_post_mono_ns", &Flow::first_post_mono_ns);
+  a("last_post_mono_ns", &Flow::last_post_mono_ns);
+  a("last_completion_mono_ns", &Flow::last_completion_mono_ns);
+  a("last_receive_mono_ns", &Flow::last_receive_mono_ns);
+  a("oldest_post_mono_ns", &Flow::oldest_post_mono_ns);
+  a("receive_wait_mono_ns", &Flow::receive_wait_mono_ns);
+  a("first_error", &Flow::first_error);
+  a("errors", &Flow::errors);
+}
+
+template <class A>
+void members(A& a, const Comm*) {
+  a("hash", &Comm::hash, HexTag{});
+  a("rank", &Comm::rank);
+  a("nranks", &Comm::nranks);
+  a("nnodes", &Comm::nnodes);
+  a("open", &Comm::open);
+  a("name", &Comm::name);
+}
+
+template <class A>
+void members(A& a, const CallThread*) {
+  a("tid", &CallThread::tid);
+  a("posts", &CallThread::posts);
+  a("polls", &CallThread::polls);
+  a("completions", &CallThread::completions);
+  a("last_change_mono_ns", &CallThread::last_change_mono_ns);
+}
+
+template <class A>
+void members(A& a, const Process*) {
+  a("pid", &Process::pid);
+  a("start_time", &Process::start_time);
+  a("uid", &Process::uid);
+  a("job", &Process::job);
+  a("state", &Process::state);
+  a("state_since_mono_ns", &Process::state_since_mono_ns);
+  a("cpu_ns", &Process::cpu_ns);
+  a("cpu_share", &Process::cpu_share);
+  a("attach", &Process::attach);
+  a("contexts", &Process::contexts);
+  a("unwitnessed_flows", &Process::unwitnessed_flows);
+  a("unwitnessed_events", &Process::unwitnessed_events);
+  a("alone_begin_mono_ns", &Process::alone_begin_mono_ns);
+  a("alone_end_mono_ns", &Process::alone_end_mono_ns);
+  a("segment_problem", &Process::segment_problem);
+  a("comms", &Process::comms);
+  a("threads", &Process::threads);
+  a("flows", &Process::flows);
+}
+
+template <class A>
+void members(A& a, const Rail*) {
+  a("index", &Rail::index);
+  a("device", &Rail::device);
+  a("port", &Rail::port);
+  a("netdev", &Rail::netdev);
+  a("link_layer", &Rail::link_layer);
+  a("state", &Rail::state);
+  a("phys_state", &Rail::phys_state);
+  a("state_since_mono_ns", &Rail::state_since_mono_ns);
+  a("gids", &Rail::gids);
+  a("lid", &Rail::lid);
+  a("counters", &Rail::counters);
+}
+
+template <class A>
+void members(A& a, const Edge*) {
+  a("device", &Edge::device);
+  a("port", &Edge::port);
+  a("netdev", &Edge::netdev);
+  a("switch_name", &Edge::switch_name);
+  a("switch_port", &Edge::switch_port);
+  a("switch_id", &Edge::switch_id);
+  a("cable", &Edge::cable);
+  a("source", &Edge::source);
+  a("present", &Edge::present);
+  a("seen_mono_ns", &Edge::seen_mono_ns);
+}
+
+template <class A>
+void members(A& a, const Ping*) {
+  a("id", &Ping::id);
+  a("device", &Ping::device);
+  a("to_node", &Ping::to_node);
+  a("to_gid", &Ping::to_gid);
+  a("sent", &Ping::sent);
+  a("received", &Ping::received);
+  a("rtt_ns", &Ping::rtt_ns);
+  a("mono_ns", &Ping::mono_ns);
+  a("problem", &Ping::problem);
+}
+
+template <class A>
+void members(A& a, const PingPort*) {
+  a("device", &PingPort::device);
+  a("port", &PingPort::port);
+  a("gid", &PingPort::gid);
+  a("lid", &PingPort::lid);
+  a("qpn", &PingPort::qpn);
+}
+
+template <class A>
+void members(A& a, const PingRequest*) {
+  a("id", &PingRequest::id);
+  a("from_node", &PingRequest::from_node);
+  a("device", &PingRequest::device);
+  a("to_node", &PingRequest::to_node);
+  a("to", &PingRequest::to);
+}
+
+template <class A>
+void members(A& a, const NodeFacts*) {
+  a("node", &NodeFacts::node);
+  a("boot_id", &NodeFacts::boot_id);
+  a("sequence", &NodeFacts::sequence);
+  a("sidecar_start_mono_ns", &NodeFacts::sidecar_start_mono_ns);
+  a("taken_mono_ns", &NodeFacts::taken_mono_ns);
+  a("taken_wall_ns", &NodeFacts::taken_wall_ns);
+  a("rails", &NodeFacts::rails);
+  a("edges", &NodeFacts::edges);
+  a("processes", &NodeFacts::processes);
+  a("ping_ports", &NodeFacts::ping_ports);
+  a("pings", &NodeFacts::pings);
+  a("notes", &NodeFacts::notes);
+}
+
+template <class T>
+struct IsOptional : std::false_type {};
+template <class T>
+struct IsOptional<std::optional<T>> : std::true_type {};
+template <class T>
+struct IsVector : std::false_type {};
+template <class T>
+struct IsVector<std::vector<T>> : std::true_type {};
+
+// --- writing
+
+template <class T>
+json encode(const T& value);
+
+template <class T>
+class Writer {
+ public:
+  Writer(const T& value, json& out) : value_(value), out_(out) {}
+
+  template <class M>
+  void operator()(const char* name, M T::*member) {
+    const M& value = value_.*member;
+    if (!is_default(value, default_.*member)) out_[name] = encode(value);
+  }
+  void operator()(const char* name, uint64_t T::*member, HexTag) {
+    if (value_.*member != 0) out_[name] = fmt::format("{:016x}", value_.*member);
+  }
+
+ private:
+  template <class M>
+  static bool is_default(const M& value, const M& other) {
+    if constexpr (IsVector<M>::value) {
+      return value.empty();
+    } else if constexpr (IsOptional<M>::value) {
+      return !value.has_value();
+    } else if constexpr (std::is_class_v<M> && !std::is_same_v<M, std::string> &&
+                         !std::is_same_v<M, std::map<std::string, uint64_t>>) {
+      return false;
+    } else {
+      return value == other;
+    }
+  }
+
+  const T& value_;
+  const T default_{};
+  json& out_;
+};
+
+template <class T>
+json encode(const T& value) {
+  if constexpr (IsOptional<T>::value) {
+    return encode(*value);
+  } else if constexpr (IsVector<T>::value) {
+    json out = json::array();
+    for (const auto& item : value) out.push_back(encode(item));
+    return out;
+  } else if constexpr (std::is_enum_v<T>) {
+    return std::string(word(value));
+  } else if constexpr (std::is_floating_point_v<T>) {
+    return std::isfinite(value) ? json(value) : json(nullptr);
+  } else if constexpr (std::is_arithmetic_v<T> || std::is_same_v<T, std::string> ||
+                       std::is_same_v<T, std::map<std::string, uint64_t>>) {
+    return value;
+  } else {
+    json out = json::object();
+    Writer<T> writer(value, out);
+    members(writer, static_cast<const T*>(nullptr));
+    return out;
+  }
+}
+
+// --- reading
+
+// Carries the first error and the way to it ("processes[2].flows[7].qpn").
+class Problem {
+ public:
+  bool ok() const { return text_.empty(); }
+  const std::string& text() const { return text_; }
+  void set(const std::string& path, std::string_view what) {
+    if (ok()) text_ = fmt::format("facts: member {}: {}", path.empty() ? "(top)" : path, what);
+  }
+  size_t flows = 0;
+
+ private:
+  std::string text_;
+};
+
+template <class T>
+void decode(const json& in, const std::string& path, Problem& problem, T& out);
+
+template <class T>
+class Reader {
+ public:
+  Reader(const json& in, const std::string& path, Problem& problem, T& out)
+      : in_(in), path_(path), problem_(problem), out_(out) {}
+
+  template <class M>
+  void operator()(const char* name, M T::*member) {
+    if (!problem_.ok()) return;
+    const auto found = in_.find(name);
+    if (found == in_.end() || found->is_null()) return;
+    decode(*found, below(name), problem_, out_.*member);
+  }
+  void operator()(const char* name, uint64_t T::*member, HexTag) {
+    if (!problem_.ok()) return;
+    const auto found = in_.find(name);
+    if (found == in_.end() || found->is_null()) return;
+    const auto* text = found->template get_ptr<const std::string*>();
+    if (text == nullptr || text->size() > 16 || !absl::SimpleHexAtoi(*text, &(out_.*member))) {
+      problem_.set(below(name), "not 1 to 16 hexadecimal digits in a string");
+    }
+  }
+
+ private:
+  std::string below(const char* name) const { return path_.empty() ? name : fmt::format("{}.{}", path_, name); }
+
+  const json& in_;
+  const std::string& path_;
+  Problem& problem_;
+  T& out_;
+};
+
+template <std::integral T>
+void decode_integer(const json& in, const std::string& path, Problem& problem, T& out) {
+  if (in.is_number_unsigned()) {
+    const auto value = in.get<uint64_t>();
+    if (std::in_range<T>(value)) out = static_cast<T>(value);
+    else problem.set(path, "number out of range");
+  } else if (in.is_number_integer()) {
+    const auto value = in.get<int64_t>();
+    if (std::in_range<T>(value)) out = static_cast<T>(value);
+    else problem.set(path, "number out of range");
+  } else {
+    problem.set(path, "not an integer");
+  }
+}
+
+void decode_string(const json& in, const std::string& path, Problem& problem, std::string& out) {
+  const auto* text = in.get_ptr<const std::string*>();
+  if (text == nullptr) problem.set(path, "not a string");
+  else out = printable(*text, kMaxString);
+}
+
+void decode_counters(const json& in, const std::string& path, Problem& problem, std::map<std::string, uint64_t>& out) {
+  if (!in.is_object()) return problem.set(path, "not an object");
+  if (in.size() > kMaxItems) return problem.set(path, "too many members");
+  for (const auto& [name, value] : in.items()) {
+    if (!problem.ok()) return;
+    decode_integer(value, fmt::format("{}.{}", path, printable(name, 64)), problem, out[printable(name, kMaxString)]);
+  }
+}
+
+template <class T>
+void decode_vector(const json& in, const std::string& path, Problem& problem, std::vector<T>& out) {
+  if (!in.is_array()) return problem.set(path, "not an array");
+  if constexpr (std::is_same_v<T, Flow>) {
+    problem.flows += in.size();
+    if (problem.flows > kMaxFlows) return problem.set(path, fmt::format("more than {} flows in all", kMaxFlows));
+  } else if (in.size() > kMaxItems) {
+    return problem.set(path, fmt::format("more than {} entries", kMaxItems));
+  }
+  out.resize(in.size());
+  for (size_t i = 0; i < in.size() && problem.ok(); ++i) {
+    decode(in[i], fmt::format("{}[{}]", path, i), problem, out[i]);
+  }
+}
+
+template <class T>
+void decode(const json& in, const std::string& path, Problem& problem, T& out) {
+  if constexpr (IsOptional<T>::value) {
+    decode(in, path, problem, out.emplace());
+  } else if constexpr (IsVector<T>::value) {
+    decode_vector(in, path, problem, out);
+  } else if constexpr (std::is_same_v<T, std::map<std::string, uint64_t>>) {
+    decode_counters(in, path, problem, out);
+  } else if constexpr (std::is_same_v<T, std::string>) {
+    decode_string(in, path, problem, out);
+  } else if constexpr (std::is_enum_v<T>) {
+    std::string text;
+    decode_string(in, path, problem, text);
+    from_word(text, out);
+  } else if constexpr (std::is_same_v<T, bool>) {
+    if (in.is_boolean()) out = in.get<bool>();
+    else problem.set(path, "not true or false");
+  } else if constexpr (std::is_floating_point_v<T>) {
+    if (in.is_number()) out = in.get<T>();
+    else problem.set(path, "not a number");
+  } else if constexpr (std::is_integral_v<T>) {
+    decode_integer(in, path, problem, out);
+  } else {
+    if (!in.is_object()) return problem.set(path, "not an object");
+    Reader<T> reader(in, path, problem, out);
+    members(reader, static_cast<const T*>(nullptr));
+  }
+}
+
+template <class T>
+absl::StatusOr<T> parse(std::string_view text) {
+  const absl::StatusOr<json> value = parse_bounded_json(text, JsonBounds{});
+  if (!value.ok()) return value.status();
+  T out;
+  Problem problem;
+  decode(*value, std::string(), problem, out);
+  if (!problem.ok()) return absl::InvalidArgumentError(problem.text());
+  return out;
+}
+
+}  // namespace
+
+std::string to_json(const NodeFacts& facts) { return dump(encode(facts)); }
+
+absl::StatusOr<NodeFacts> parse_node_facts(std::string_view text) {
+  absl::StatusOr<NodeFacts> facts = parse<NodeFacts>(text);
+  if (facts.ok() && facts->node.empty()) return absl::InvalidArgumentError("facts: member node: missing");
+  return facts;
+}
+
+std::string to_json(const std::vector<PingRequest>& requests) { return dump(encode(requests)); }
+
+absl::StatusOr<std::vector<PingRequest>> parse_ping_requests(std::string_view text) {
+  return parse<std::vector<PingRequest>>(text);
+}
+
+}  // namespace railwitness::model

@@ -1,0 +1,28 @@
+// The words of docs/verdicts.md for the enums of the model, and back.
+#ifndef RAILWITNESS_PROBES_MODEL_WORDS_H_
+#define RAILWITNESS_PROBES_MODEL_WORDS_H_
+
+#include <string_view>
+
+#include "probes/model/facts.h"
+#include "probes/model/incident.h"
+
+namespace railwitness::model {
+
+std::string_view word(Class value);  // "LINK"
+std::string_view word(IncidentState value);
+std::string_view word(ComponentKind value);
+std::string_view word(ProcessState value);
+std::string_view word(Direction value);
+std::string_view word(Role value);
+std::string_view word(Attach value);
+
+// A word that is not known, of a later version perhaps, is the enum's first value: not known.
+void from_word(std::string_view text, ProcessState& value);
+void from_word(std::string_view text, Direction& value);
+void from_word(std::string_view text, Role& value);
+void from_word(std::string_view text, Attach& value);
+
+}  // namespace railwitness::model
+
+#endif  // RAILWITNESS_PROBES_MODEL_WORDS_H_

@@ -1,0 +1,193 @@
+#include "probes/ring/segment_reader.h"
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "railwitness/abi/segment.h"
+
+namespace railwitness::ring {
+namespace {
+
+absl::Status read_at(int fd, uint64_t offset, std::byte* to, uint64_t bytes) {
+  while (bytes > 0) {
+    const ssize_t got = pread(fd, to, bytes, static_cast<off_t>(offset));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return absl::InternalError(std::string("segment cannot be read: ") + std::strerror(errno));
+    if (got == 0) return absl::DataLossError("segment is shorter than it was made");
+    const auto done = static_cast<uint64_t>(got);
+    to += done;
+    offset += done;
+    bytes -= done;
+  }
+  return absl::OkStatus();
+}
+
+uint64_t word_at(const std::byte* from) {
+  uint64_t word;
+  std::memcpy(&word, from, sizeof(word));
+  return word;
+}
+
+// A line whose sequence differs between the copy before and the copy after its state was being rewritten meanwhile:
+// mark it as such, in the private copy.
+void mark_torn_lines(CopyBuffer& buffer, const Geometry& g, uint32_t flows) {
+  constexpr uint64_t kLine = sizeof(railwitness_identity);
+  static_assert(offsetof(railwitness_identity, sequence) == 0);
+  for (uint64_t i = 0; i < flows; ++i) {
+    std::byte* before = buffer.segment.data() + g.identities_offset + i * kLine;
+    if (std::memcmp(before, buffer.identities_again.data() + i * kLine, sizeof(uint32_t)) == 0) continue;
+    const uint32_t being_written = 1;
+    std::memcpy(before, &being_written, sizeof(being_written));
+  }
+}
+
+}  // namespace
+
+// The order is the protocol's: counts before lines (a count is stored after its line is filled), identities before and
+// after the states they belong to.
+absl::Status SegmentReader::copy(CopyBuffer& buffer) const {
+  const Geometry& g = segment_.geometry;
+  const int fd = segment_.fd.get();
+  buffer.segment.resize(g.histograms_offset);
+  std::byte* base = buffer.segment.data();
+  absl::Status status = read_at(fd, g.writer_offset, base + g.writer_offset, sizeof(railwitness_writer));
+  if (!status.ok()) return status;
+  const uint32_t flows =
+      flows_in_use({base + g.writer_offset, static_cast<size_t>(sizeof(railwitness_writer))}, g);
+  const uint64_t identity_bytes = uint64_t{flows} * sizeof(railwitness_identity);
+  status = read_at(fd, g.threads_offset, base + g.threads_offset, g.identities_offset - g.threads_offset + identity_bytes);
+  if (!status.ok()) return status;
+  status = read_at(fd, g.states_offset, base + g.states_offset, uint64_t{flows} * sizeof(railwitness_state));
+  if (!status.ok()) return status;
+  buffer.identities_again.resize(identity_bytes);
+  status = read_at(fd, g.identities_offset, buffer.identities_again.data(), identity_bytes);
+  if (!status.ok()) return status;
+  mark_torn_lines(buffer, g, flows);
+  return absl::OkStatus();
+}
+
+TimeBounds SegmentReader::bounds(const ReadContext& context) const {
+  TimeBounds bounds;
+  bounds.rate = context.rate;
+  bounds.segment_created_mono_ns = segment_.created_mono_ns;
+  bounds.process_start_mono_ns = context.process_start_mono_ns;
+  bounds.now_mono_ns = context.now_mono_ns;
+  return bounds;
+}
+
+void SegmentReader::note(const std::string& problem) {
+  if (problem_.empty()) problem_ = problem;
+}
+
+void SegmentReader::judge_flow(const DecodedFlow& flow) {
+  const model::Flow& now = flow.facts;
+  FlowMemory& before = flows_[now.index];
+  const bool same_queue_pair = before.identity_sequence == flow.identity_sequence;
+  if (same_queue_pair) {
+    const auto back = [&](const char* what, uint64_t was, uint64_t is) {
+      if (is < was) {
+        note("flow " + std::to_string(now.index) + ": " + what + " went back from " + std::to_string(was) + " to " +
+             std::to_string(is));
+      }
+    };
+    back("posted", before.posted, now.posted);
+    back("completed", before.completed, now.completed);
+    back("posted_bytes", before.posted_bytes, now.posted_bytes);
+    back("completed_bytes", before.completed_bytes, now.completed_bytes);
+    back("receives_posted", before.receives_posted, now.receives_posted);
+    back("receives_completed", before.receives_completed, now.receives_completed);
+    back("received_bytes", before.received_bytes, now.received_bytes);
+    // Once may be a copy that fell between two words; twice is not.
+    if (before.contradicted && !flow.contradiction.empty()) note(flow.contradiction);
+  }
+  before = FlowMemory{flow.identity_sequence, now.posted,          now.completed,
+                      now.posted_bytes,       now.completed_bytes, now.receives_posted,
+                      now.receives_completed, now.received_bytes,  !flow.contradiction.empty()};
+}
+
+void SegmentReader::remember_threads(bool copied_forward, int64_t now_mono_ns,
+                                     std::vector<model::CallThread>& threads) {
+  std::map<uint32_t, ThreadMemory> kept;
+  for (model::CallThread& thread : threads) {
+    ThreadMemory memory{thread.posts, thread.polls, thread.completions, std::nullopt};
+    const auto known = threads_.find(thread.tid);
+    if (known == threads_.end()) {
+      // The segment began with zeros, so the thread has called since, unless the counters came from before it.
+      const bool called = thread.posts + thread.polls + thread.completions != 0;
+      if (called && !copied_forward) memory.last_change_mono_ns = now_mono_ns;
+    } else {
+      const ThreadMemory& was = known->second;
+      const bool changed =
+          was.posts != thread.posts || was.polls != thread.polls || was.completions != thread.completions;
+      memory.last_change_mono_ns = changed ? std::optional<int64_t>(now_mono_ns) : was.last_change_mono_ns;
+    }
+    thread.last_change_mono_ns = memory.last_change_mono_ns;
+    kept[thread.tid] = memory;
+  }
+  threads_ = std::move(kept);
+}
+
+absl::Status SegmentReader::read(const ReadContext& context, CopyBuffer& buffer, model::Process& process) {
+  const absl::Status status = copy(buffer);
+  if (!status.ok()) {
+    note(std::string(status.message()));
+    process.segment_problem = problem_;
+    return status;
+  }
+  DecodedSegment decoded = decode_segment(buffer.segment, segment_.geometry, bounds(context));
+  if (!decoded.problem.empty()) note(decoded.problem);
+  remember_threads(decoded.copied_forward, context.now_mono_ns, decoded.threads);
+  process.attach = decoded.attach;
+  process.contexts = decoded.contexts;
+  process.unwitnessed_flows = decoded.unwitnessed_flows;
+  process.unwitnessed_events = decoded.unwitnessed_events;
+  process.alone_begin_mono_ns = decoded.alone_begin_mono_ns;
+  process.alone_end_mono_ns = decoded.alone_end_mono_ns;
+  process.comms = std::move(decoded.comms);
+  process.threads = std::move(decoded.threads);
+  process.flows.clear();
+  for (DecodedFlow& flow : decoded.flows) {
+    judge_flow(flow);
+    process.flows.push_back(std::move(flow.facts));
+  }
+  process.segment_problem = problem_;
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<Record>> SegmentReader::read_records(uint32_t flow, const ReadContext& context) const {
+  const Geometry& g = segment_.geometry;
+  if (flow >= g.flow_capacity) return absl::OutOfRangeError("no flow " + std::to_string(flow));
+  constexpr uint64_t kRing = uint64_t{RAILWITNESS_RECORDS_PER_FLOW} * sizeof(railwitness_record);
+  std::vector<std::byte> ring(kRing);
+  std::byte clock[sizeof(uint64_t)], written_before[sizeof(uint64_t)], written_after[sizeof(uint64_t)];
+  const uint64_t count_at =
+      g.states_offset + uint64_t{flow} * sizeof(railwitness_state) + offsetof(railwitness_state, records);
+  const int fd = segment_.fd.get();
+  absl::Status status = read_at(fd, g.writer_offset, clock, sizeof(clock));
+  if (status.ok()) status = read_at(fd, count_at, written_before, sizeof(written_before));
+  if (status.ok()) status = read_at(fd, g.records_offset + flow * kRing, ring.data(), kRing);
+  if (status.ok()) status = read_at(fd, count_at, written_after, sizeof(written_after));
+  if (!status.ok()) return status;
+  static_assert(offsetof(railwitness_writer, clock) == 4);
+  return decode_records(ring, word_at(written_before), word_at(written_after),
+                        static_cast<uint32_t>(word_at(clock) >> 32), bounds(context));
+}
+
+absl::StatusOr<std::vector<ControlEvent>> SegmentReader::read_control(const ReadContext& context) const {
+  const Geometry& g = segment_.geometry;
+  std::vector<std::byte> ring(uint64_t{g.control_capacity} * sizeof(railwitness_control));
+  std::byte clock[sizeof(uint64_t)], reserved[sizeof(uint64_t)];
+  const int fd = segment_.fd.get();
+  absl::Status status = read_at(fd, g.writer_offset, clock, sizeof(clock));
+  if (status.ok()) status = read_at(fd, g.control_offset, ring.data(), ring.size());
+  if (status.ok()) {
+    status = read_at(fd, g.writer_offset + offsetof(railwitness_writer, control_reserved), reserved, sizeof(reserved));
+  }
+  if (!status.ok()) return status;
+  return decode_control(ring, word_at(reserved), static_cast<uint32_t>(word_at(clock) >> 32), bounds(context));
+}
+
+}  // namespace railwitness::ring

@@ -1,0 +1,75 @@
+#include "probes/sidecar/node_facts.h"
+
+#include <time.h>
+
+#include <algorithm>
+#include <cstdio>
+
+namespace railwitness::sidecar {
+namespace {
+
+constexpr int64_t kToldForNs = 300'000'000'000;
+constexpr size_t kMaxCoverageNotes = 64;
+
+std::string seconds_text(int64_t span_ns) {
+  char text[32];
+  std::snprintf(text, sizeof(text), "%.1f s", static_cast<double>(span_ns) / 1e9);
+  return text;
+}
+
+}  // namespace
+
+std::string wall_text(int64_t wall_ns) {
+  const time_t seconds = wall_ns / 1'000'000'000;
+  tm parts{};
+  gmtime_r(&seconds, &parts);
+  char text[32];
+  strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &parts);
+  return text;
+}
+
+void drop_foreign_devices(const std::vector<model::Rail>& rails, std::vector<model::Process>& processes) {
+  if (rails.empty()) return;  // nothing to compare with
+  for (model::Process& process : processes) {
+    for (model::Flow& flow : process.flows) {
+      const bool ours = std::any_of(rails.begin(), rails.end(),
+                                    [&flow](const model::Rail& rail) { return rail.device == flow.device; });
+      if (!ours) flow.device.clear();
+    }
+  }
+}
+
+size_t bound_flows(size_t limit, std::vector<model::Process>& processes) {
+  size_t count = 0;
+  for (const model::Process& process : processes) count += process.flows.size();
+  const size_t before = count;
+  for (model::Process& process : processes) {
+    if (count <= limit) return before - count;
+    count -= std::erase_if(process.flows, [](const model::Flow& flow) { return flow.destroyed; });
+  }
+  while (count > limit) {
+    const auto largest = std::max_element(
+        processes.begin(), processes.end(),
+        [](const model::Process& a, const model::Process& b) { return a.flows.size() < b.flows.size(); });
+    const size_t cut = std::min(count - limit, (largest->flows.size() + 1) / 2);
+    largest->flows.resize(largest->flows.size() - cut);
+    count -= cut;
+  }
+  return before - count;
+}
+
+std::vector<std::string> coverage_notes(const model::NodeFacts& facts, int64_t start_wall_ns) {
+  std::vector<std::string> notes;
+  if (facts.taken_mono_ns - facts.sidecar_start_mono_ns < kToldForNs) {
+    notes.push_back("sidecar started at " + wall_text(start_wall_ns) + ": what happened before was not seen");
+  }
+  for (const model::Process& process : facts.processes) {
+    if (!process.alone_begin_mono_ns || !process.alone_end_mono_ns || notes.size() >= kMaxCoverageNotes) continue;
+    if (facts.taken_mono_ns - *process.alone_end_mono_ns >= kToldForNs) continue;
+    notes.push_back("process " + std::to_string(process.pid) + " was unwitnessed for " +
+                    seconds_text(*process.alone_end_mono_ns - *process.alone_begin_mono_ns));
+  }
+  return notes;
+}
+
+}  // namespace railwitness::sidecar

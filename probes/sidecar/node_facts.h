@@ -1,0 +1,32 @@
+// Putting one node's facts together: what the watches know, kept within the bounds of the bus. Pure, except that it
+// asks the watches.
+#ifndef RAILWITNESS_PROBES_SIDECAR_NODE_FACTS_H_
+#define RAILWITNESS_PROBES_SIDECAR_NODE_FACTS_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "probes/model/facts.h"
+
+namespace railwitness::sidecar {
+
+// As model/facts_json.h parses them.
+constexpr size_t kMaxFlows = 4096;
+
+// A job may name any device; one that this node does not have is not a device but a claim.
+void drop_foreign_devices(const std::vector<model::Rail>& rails, std::vector<model::Process>& processes);
+
+// At most `limit` flows in all: destroyed ones go first, then those of the processes that have most. Returns how many
+// went.
+size_t bound_flows(size_t limit, std::vector<model::Process>& processes);
+
+// "sidecar started at ...: what happened before was not seen", and a sentence for each process about the last span that
+// nobody saw, for some minutes.
+std::vector<std::string> coverage_notes(const model::NodeFacts& facts, int64_t start_wall_ns);
+
+std::string wall_text(int64_t wall_ns);  // RFC 3339, UTC, seconds
+
+}  // namespace railwitness::sidecar
+
+#endif  // RAILWITNESS_PROBES_SIDECAR_NODE_FACTS_H_

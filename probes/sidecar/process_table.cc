@@ -1,0 +1,120 @@
+#include "probes/sidecar/process_table.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace railwitness::sidecar {
+namespace {
+
+using model::ProcessState;
+
+// Longer than a healthy transfer takes, shorter than any threshold of the diagnosis.
+constexpr int64_t kMomentNs = 250'000'000;
+
+bool older_than_a_moment(const std::optional<int64_t>& since_mono_ns, int64_t now_mono_ns) {
+  return since_mono_ns && now_mono_ns - *since_mono_ns > kMomentNs;
+}
+
+}  // namespace
+
+ProcessTable::Entry::Entry(HandOver hand_over, const std::string& proc_root)
+    : watch(proc_root, hand_over.pid), reader(std::move(hand_over.segment)), connection(hand_over.connection) {
+  facts.pid = hand_over.pid;
+  facts.uid = hand_over.uid;
+  facts.job = std::move(hand_over.job);
+  facts.start_time = watch.start_time();
+  start_mono_ns = watch.start_mono_ns();
+}
+
+std::optional<uint64_t> ProcessTable::add(HandOver hand_over, int64_t now_mono_ns) {
+  std::optional<uint64_t> replaced;
+  Entry& entry = entries_.emplace_back(std::move(hand_over), proc_root_);
+  const auto earlier = std::find_if(entries_.begin(), std::prev(entries_.end()), [&entry](const Entry& other) {
+    return other.reader && other.facts.start_time != 0 && other.facts.pid == entry.facts.pid &&
+           other.facts.start_time == entry.facts.start_time;
+  });
+  if (earlier != std::prev(entries_.end())) {
+    if (earlier->connected) replaced = earlier->connection;
+    seats_.give_back(earlier->facts.uid);
+    entries_.erase(earlier);
+  }
+  update(entry, now_mono_ns);
+  changed_ = true;
+  return replaced;
+}
+
+void ProcessTable::lose_connection(uint64_t connection, int64_t now_mono_ns) {
+  const auto found = std::find_if(entries_.begin(), entries_.end(), [connection](const Entry& entry) {
+    return entry.connected && entry.connection == connection;
+  });
+  if (found == entries_.end()) return;
+  found->connected = false;
+  clock_.sample();
+  update(*found, now_mono_ns);
+}
+
+void ProcessTable::read_segment(Entry& entry, int64_t now_mono_ns) {
+  const ring::ReadContext context{clock_.rate(), entry.start_mono_ns, now_mono_ns};
+  // A segment that cannot be read is told in the facts, as segment_problem.
+  (void)entry.reader->read(context, buffer_, entry.facts);
+}
+
+void ProcessTable::update(Entry& entry, int64_t now_mono_ns) {
+  const ProcessState before = entry.facts.state;
+  const host::Presence presence = entry.watch.update(now_mono_ns, entry.facts);
+  // After /proc: what the process wrote until it was seen to be gone is all there is.
+  read_segment(entry, now_mono_ns);
+  const bool socket_decides = entry.watch.start_time() == 0;
+  const bool gone = presence == host::Presence::kGone || (socket_decides && !entry.connected);
+  if (gone) retire(entry, now_mono_ns);
+  // Running and sleeping change all the time and say little.
+  const auto moves = [](ProcessState state) { return state == ProcessState::kRunning || state == ProcessState::kSleeping; };
+  if (before != entry.facts.state && !(moves(before) && moves(entry.facts.state))) changed_ = true;
+}
+
+void ProcessTable::retire(Entry& entry, int64_t now_mono_ns) {
+  entry.facts.state = ProcessState::kGone;
+  entry.facts.state_since_mono_ns = now_mono_ns;
+  entry.gone_mono_ns = now_mono_ns;
+  entry.connected = false;
+  entry.reader.reset();  // its pages are charged to the job as long as we hold them
+  seats_.give_back(entry.facts.uid);
+}
+
+void ProcessTable::read(int64_t now_mono_ns) {
+  clock_.sample();
+  for (Entry& entry : entries_) {
+    if (entry.reader) update(entry, now_mono_ns);
+  }
+  forget_old(now_mono_ns);
+}
+
+void ProcessTable::forget_old(int64_t now_mono_ns) {
+  size_t gone = static_cast<size_t>(
+      std::count_if(entries_.begin(), entries_.end(), [](const Entry& entry) { return !entry.reader; }));
+  for (auto it = entries_.begin(); it != entries_.end();) {
+    const bool drop = !it->reader && (gone > kMaxGone || now_mono_ns - it->gone_mono_ns >= kKeepGoneNs);
+    if (drop) --gone;
+    it = drop ? entries_.erase(it) : std::next(it);
+  }
+}
+
+std::vector<model::Process> ProcessTable::facts() const {
+  std::vector<model::Process> facts;
+  facts.reserve(entries_.size());
+  for (const Entry& entry : entries_) facts.push_back(entry.facts);
+  return facts;
+}
+
+bool ProcessTable::restless(int64_t now_mono_ns) const {
+  return std::any_of(entries_.begin(), entries_.end(), [now_mono_ns](const Entry& entry) {
+    if (entry.facts.state == ProcessState::kStopped) return true;
+    if (!entry.reader) return now_mono_ns - entry.gone_mono_ns < 10'000'000'000;
+    return std::any_of(entry.facts.flows.begin(), entry.facts.flows.end(), [now_mono_ns](const model::Flow& flow) {
+      return !flow.destroyed && (older_than_a_moment(flow.oldest_post_mono_ns, now_mono_ns) ||
+                                 older_than_a_moment(flow.receive_wait_mono_ns, now_mono_ns));
+    });
+  });
+}
+
+}  // namespace railwitness::sidecar

@@ -1,0 +1,248 @@
+#include "probes/sidecar/sidecar.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include <spdlog/sinks/stdout_sinks.h>
+#include <spdlog/spdlog.h>
+
+#include "probes/bus/bus.h"
+#include "probes/host/proc_stat.h"
+#include "probes/model/facts_json.h"
+#include "probes/sidecar/clock.h"
+#include "probes/sidecar/control_server.h"
+#include "probes/sidecar/handover_server.h"
+#include "probes/sidecar/lldp_watch.h"
+#include "probes/sidecar/node_facts.h"
+#include "probes/sidecar/process_table.h"
+#include "probes/sidecar/rail_watch.h"
+#include "probes/sidecar/seats.h"
+#include "probes/sidecar/speaker.h"
+#include "railwitness/abi/handover.h"
+
+namespace railwitness::sidecar {
+namespace {
+
+constexpr int64_t kThinkEveryNs = 200 * kNsPerMs;
+constexpr int64_t kPublishBusyNs = 500 * kNsPerMs;
+constexpr int64_t kPublishIdleNs = 2 * kNsPerSecond;
+constexpr int64_t kAskStopEveryMs = 100;
+constexpr const char* kDefaultControlSocket = "/run/railwitness/control.sock";
+
+std::string host_name() {
+  char name[256] = {};
+  gethostname(name, sizeof(name) - 1);
+  return name;
+}
+
+// A process costs two descriptors, its socket and its segment; some are for everything else.
+uint32_t seats_within_limits(uint32_t wanted, spdlog::logger& log) {
+  constexpr rlim_t kOthers = 512;
+  rlimit files{};
+  if (getrlimit(RLIMIT_NOFILE, &files) != 0) return wanted;
+  const rlim_t needed = rlim_t{wanted} * 2 + kOthers;
+  if (files.rlim_cur < needed) {
+    files.rlim_cur = std::min(needed, files.rlim_max);
+    setrlimit(RLIMIT_NOFILE, &files);
+  }
+  if (files.rlim_cur >= needed) return wanted;
+  const rlim_t left = files.rlim_cur > kOthers ? (files.rlim_cur - kOthers) / 2 : 1;
+  log.warn("limit of open files {} is enough for {} processes, not for {} (raise LimitNOFILE=)", files.rlim_cur, left,
+           wanted);
+  return static_cast<uint32_t>(std::max<rlim_t>(left, 1));
+}
+
+Options with_defaults(Options options) {
+  if (options.node.empty()) options.node = host_name();
+  if (options.socket.empty()) options.socket = RAILWITNESS_DEFAULT_SOCKET;
+  if (options.control_socket.empty()) options.control_socket = kDefaultControlSocket;
+  options.read_interval_ms = std::clamp<int64_t>(options.read_interval_ms, 1, 10'000);
+  return options;
+}
+
+class Loop {
+ public:
+  Loop(Options options, std::shared_ptr<spdlog::logger> log)
+      : options_(std::move(options)),
+        log_(std::move(log)),
+        seats_(seats_within_limits(std::max(options_.max_processes, 1u), *log_)),
+        processes_(options_.proc_root, seats_),
+        rails_({options_.node, options_.sysfs_root, options_.answer_pings}),
+        lldp_(options_.lldp_command),
+        speaker_(options_.node, options_.json, stdout),
+        read_(options_.read_interval_ms * kNsPerMs),
+        heard_(1) {}
+
+  absl::Status open();
+  void run(const std::function<bool()>& should_stop);
+
+ private:
+  void wait(int64_t until_mono_ns) const;
+  void turn(int64_t now_mono_ns);
+  void serve_jobs(int64_t now_mono_ns);
+  void assemble(int64_t now_mono_ns);
+  std::vector<std::string> notes(size_t flows_left_out) const;
+  void publish(int64_t now_mono_ns);
+  void log_changes();
+
+  Options options_;
+  std::shared_ptr<spdlog::logger> log_;
+  Seats seats_;
+  ProcessTable processes_;
+  RailWatch rails_;
+  LldpWatch lldp_;
+  Speaker speaker_;
+  Every read_;
+  Every think_{kThinkEveryNs};
+  std::unique_ptr<HandoverServer> handover_;
+  std::unique_ptr<ControlServer> control_;
+  std::unique_ptr<bus::NodeBus> bus_;  // none: this node alone
+  std::vector<model::Heard> heard_;    // one: this node's facts as of the last turn that thought
+  std::string boot_id_;
+  int64_t start_mono_ns_ = 0, start_wall_ns_ = 0;
+  int64_t published_mono_ns_ = 0;
+  bool changed_ = false;
+  std::vector<std::string> noted_;
+};
+
+absl::Status Loop::open() {
+  boot_id_ = host::read_boot_id(options_.proc_root);
+  start_mono_ns_ = now_mono_ns();
+  start_wall_ns_ = now_wall_ns();
+  auto handover = HandoverServer::open(options_.socket, boot_id_, seats_);
+  if (!handover.ok()) return handover.status();
+  auto control = ControlServer::open(options_.control_socket);
+  if (!control.ok()) return control.status();
+  handover_ = *std::move(handover);
+  control_ = *std::move(control);
+  if (options_.nats_url.empty()) return absl::OkStatus();
+  auto bus = bus::open_node_bus(options_.nats_url, options_.node);
+  if (!bus.ok()) return bus.status();
+  bus_ = *std::move(bus);
+  return absl::OkStatus();
+}
+
+void Loop::run(const std::function<bool()>& should_stop) {
+  log_->info("node {} hands out segments on {} and serves facts on {}", options_.node, options_.socket,
+             options_.control_socket);
+  int64_t ask_mono_ns = 0;
+  while (true) {
+    const int64_t before_mono_ns = now_mono_ns();
+    if (before_mono_ns >= ask_mono_ns) {
+      if (should_stop()) break;
+      ask_mono_ns = before_mono_ns + kAskStopEveryMs * kNsPerMs;
+    }
+    wait(std::min(ask_mono_ns, read_.next_mono_ns()));
+    turn(now_mono_ns());
+  }
+  log_->info("node {} stops", options_.node);
+}
+
+void Loop::wait(int64_t until_mono_ns) const {
+  std::array<pollfd, 4> events{{{handover_->poll_fd(), POLLIN, 0},
+                                {control_->poll_fd(), POLLIN, 0},
+                                {rails_.poll_fd(), POLLIN, 0},
+                                {lldp_.poll_fd(), POLLIN, 0}}};  // a negative one is skipped
+  const int64_t wait_ms = (until_mono_ns - now_mono_ns() + kNsPerMs - 1) / kNsPerMs;
+  poll(events.data(), events.size(), static_cast<int>(std::clamp<int64_t>(wait_ms, 0, kAskStopEveryMs)));
+}
+
+void Loop::turn(int64_t now_mono_ns) {
+  serve_jobs(now_mono_ns);
+  rails_.turn(now_mono_ns);
+  lldp_.turn(now_mono_ns);
+  const bool thinks = think_.due(now_mono_ns);
+  if (read_.due(now_mono_ns) || thinks) processes_.read(now_mono_ns);  // ages are judged against the present
+  changed_ |= processes_.take_changed();
+  changed_ |= rails_.take_changed();
+  if (thinks) {
+    assemble(now_mono_ns);
+    speaker_.think(heard_, heard_[0].facts.taken_wall_ns);
+    log_changes();
+    if (bus_) publish(now_mono_ns);
+  }
+  if (bus_) rails_.ask(bus_->take_ping_requests(), now_mono_ns);
+  control_->serve(now_mono_ns,
+                  [this] { return std::make_shared<const std::string>(model::to_json(heard_[0].facts) + "\n"); });
+}
+
+void Loop::serve_jobs(int64_t now_mono_ns) {
+  HandoverServer::Served served = handover_->serve(now_mono_ns);
+  for (HandOver& arrived : served.arrived) {
+    log_->info("pid {} uid {} job {} got a segment", arrived.pid, arrived.uid, arrived.job);
+    const std::optional<uint64_t> replaced = processes_.add(std::move(arrived), now_mono_ns);
+    if (replaced) handover_->close(*replaced);
+  }
+  for (const uint64_t connection : served.lost) processes_.lose_connection(connection, now_mono_ns);
+}
+
+void Loop::assemble(int64_t now_mono_ns) {
+  model::NodeFacts& facts = heard_[0].facts;
+  facts.node = options_.node;
+  facts.boot_id = boot_id_;
+  ++facts.sequence;
+  facts.sidecar_start_mono_ns = start_mono_ns_;
+  facts.taken_mono_ns = now_mono_ns;
+  facts.taken_wall_ns = now_wall_ns();
+  facts.rails = rails_.rails();
+  facts.edges = lldp_.edges(facts.rails);
+  facts.processes = processes_.facts();
+  drop_foreign_devices(facts.rails, facts.processes);
+  const size_t flows_left_out = bound_flows(kMaxFlows, facts.processes);
+  facts.ping_ports = rails_.ping_ports();
+  facts.pings = rails_.results();
+  facts.notes = notes(flows_left_out);
+}
+
+std::vector<std::string> Loop::notes(size_t flows_left_out) const {
+  std::vector<std::string> notes = rails_.problems();
+  if (!lldp_.problem().empty()) notes.push_back(lldp_.problem());
+  if (bus_ && !bus_->problem().empty()) notes.push_back(bus_->problem());
+  if (flows_left_out > 0) notes.push_back(std::to_string(flows_left_out) + " flows are left out: too many for one node");
+  for (std::string& note : coverage_notes(heard_[0].facts, start_wall_ns_)) notes.push_back(std::move(note));
+  return notes;
+}
+
+void Loop::publish(int64_t now_mono_ns) {
+  const bool busy = changed_ || speaker_.has_open_incidents() || processes_.restless(now_mono_ns);
+  // A turn early rather than a turn late: thinking comes round every 200 ms.
+  const int64_t interval_ns = (busy ? kPublishBusyNs : kPublishIdleNs) - kThinkEveryNs / 2;
+  if (now_mono_ns - published_mono_ns_ < interval_ns) return;
+  published_mono_ns_ = now_mono_ns;
+  changed_ = false;
+  // Not connected, or the queue is full: the bus counts it, and the note says why.
+  bus_->publish(heard_[0].facts).IgnoreError();
+}
+
+// A cause is logged when it comes, not as long as it lasts.
+void Loop::log_changes() {
+  const std::vector<std::string>& now = heard_[0].facts.notes;
+  for (const std::string& note : now) {
+    if (std::find(noted_.begin(), noted_.end(), note) == noted_.end()) log_->warn("{}", note);
+  }
+  noted_ = now;
+}
+
+}  // namespace
+
+absl::Status run(const Options& options, const std::function<bool()>& should_stop) {
+  // Not registered by name: two in one process (tests) would clash. Standard output is for verdicts alone.
+  auto log = std::make_shared<spdlog::logger>("sidecar", std::make_shared<spdlog::sinks::stderr_sink_mt>());
+  signal(SIGPIPE, SIG_IGN);  // who read our lines may go; the bus and the sockets have other readers
+  Loop loop(with_defaults(options), log);
+  const absl::Status status = loop.open();
+  if (!status.ok()) return status;
+  loop.run(should_stop);
+  return absl::OkStatus();
+}
+
+}  // namespace railwitness::sidecar

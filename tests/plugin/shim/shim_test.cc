@@ -1,0 +1,117 @@
+#include "plugin/shim/banner.h"
+#include "plugin/shim/wiring.h"
+#include "plugin/witness/recorder.h"
+#include "railwitness/nccl/net_v11.h"
+#include "railwitness/nccl/profiler_v5.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdarg>
+#include <string>
+
+extern "C" const railwitness::nccl::NetV11 ncclNetPlugin_v11;
+extern "C" const railwitness::nccl::ProfilerV5 ncclProfiler_v5;
+
+namespace railwitness {
+
+namespace {
+int starts = 0, lates = 0;
+shim::Started answer{.is_off = false, .how = RAILWITNESS_ATTACH_STUB, .why_not = nullptr, .sidecar = "sidecar connected"};
+}  // namespace
+
+const shim::Wiring shim::wiring{[] { return starts++, answer; }, [] { return lates++, 0; }};
+
+namespace {
+
+std::string said;
+int lines = 0;
+
+void logger(nccl::LogLevel level, unsigned long flags, const char*, int, const char* format, ...) {
+  char text[512];
+  va_list arguments;
+  va_start(arguments, format);
+  vsnprintf(text, sizeof text, format, arguments);
+  va_end(arguments);
+  EXPECT_EQ(level, nccl::kLogInfo);
+  EXPECT_TRUE(flags & nccl::kLogInit);
+  said = text;
+  lines++;
+}
+
+std::string banner(const shim::Started& started, int late = 0) {
+  char text[512];
+  shim::format_banner(text, sizeof text, started, late);
+  return text;
+}
+
+TEST(Net, SucceedsWithoutDevicesAndSaysOneLineHoweverOftenItIsInitialised) {
+  for (int i = 0; i < 3; i++) {
+    void* context = nullptr;
+    int devices = -1;
+    EXPECT_EQ(ncclNetPlugin_v11.init(&context, 1, nullptr, logger, nullptr), nccl::kSuccess);
+    EXPECT_NE(context, nullptr);
+    EXPECT_EQ(ncclNetPlugin_v11.devices(&devices), nccl::kSuccess);
+    EXPECT_EQ(devices, 0);
+    EXPECT_EQ(ncclNetPlugin_v11.finalize(context), nccl::kSuccess);
+  }
+  EXPECT_EQ(lines, 1);
+  EXPECT_EQ(said, "railwitness 0.1.0: tap by stub, sidecar connected");
+  EXPECT_EQ(ncclNetPlugin_v11.init(nullptr, 1, nullptr, nullptr, nullptr), nccl::kSuccess) << "no logger, no context";
+}
+
+TEST(Net, HasNoNullFunction) {
+  const auto* words = reinterpret_cast<void* const*>(&ncclNetPlugin_v11);
+  for (size_t i = 0; i < sizeof ncclNetPlugin_v11 / 8; i++) EXPECT_NE(words[i], nullptr) << i;
+  EXPECT_EQ(ncclNetPlugin_v11.get_properties(0, nullptr), nccl::kInternalError);
+  EXPECT_EQ(ncclNetPlugin_v11.isend(nullptr, nullptr, 0, 0, nullptr, nullptr, nullptr), nccl::kInternalError);
+  EXPECT_EQ(ncclNetPlugin_v11.set_net_attr(nullptr, nullptr), nccl::kSuccess);
+}
+
+TEST(Profiler, RecordsTheCommunicatorAndAsksForNoEvents) {
+  witness::forget_everything();
+  witness::start(witness::map_private());
+  void* context = nullptr;
+  int mask = -1;
+  ASSERT_EQ(ncclProfiler_v5.init(&context, 0xFEED, &mask, "world", 2, 16, 5, logger), nccl::kSuccess);
+  EXPECT_NE(context, nullptr);
+  EXPECT_EQ(mask, 0);
+  EXPECT_GE(lates, 1);
+  const railwitness_comm& c = witness::current()->comms[0];
+  EXPECT_EQ(c.comm_hash, 0xFEEDu);
+  EXPECT_EQ(c.rank, 5);
+  EXPECT_EQ(c.nranks, 16);
+  EXPECT_EQ(c.nnodes, 2);
+  EXPECT_STREQ(c.name, "world");
+  void* handle = &mask;
+  EXPECT_EQ(ncclProfiler_v5.start_event(context, &handle, nullptr), nccl::kSuccess);
+  EXPECT_EQ(handle, nullptr);
+  EXPECT_EQ(ncclProfiler_v5.stop_event(nullptr), nccl::kSuccess);
+  EXPECT_EQ(ncclProfiler_v5.record_event_state(nullptr, 0, nullptr), nccl::kSuccess);
+  EXPECT_EQ(ncclProfiler_v5.finalize(context), nccl::kSuccess);
+  EXPECT_EQ(c.open, 2u);
+}
+
+TEST(Profiler, WhenOffStillHasAContext) {
+  const auto before = answer;
+  answer.is_off = true;
+  void* context = nullptr;
+  int mask = -1;
+  EXPECT_EQ(ncclProfiler_v5.init(&context, 1, &mask, nullptr, 1, 1, 0, nullptr), nccl::kSuccess);
+  EXPECT_NE(context, nullptr);
+  EXPECT_EQ(mask, 0);
+  EXPECT_EQ(ncclProfiler_v5.finalize(context), nccl::kSuccess);
+  answer = before;
+}
+
+TEST(Banner, SaysHowOrWhyNotAndWhatToDo) {
+  shim::Started s{.is_off = false, .how = RAILWITNESS_ATTACH_TABLE, .why_not = "the name is taken", .sidecar = "no sidecar"};
+  EXPECT_EQ(banner(s), "railwitness 0.1.0: tap by provider table (the name is taken), no sidecar");
+  s.how = RAILWITNESS_ATTACH_NONE;
+  EXPECT_EQ(banner(s, 2), "railwitness 0.1.0: tap by late attach to 2 contexts (the name is taken), no sidecar");
+  EXPECT_EQ(banner(s), "railwitness 0.1.0: nothing tapped yet: the name is taken; no sidecar");
+  s.is_off = true;
+  EXPECT_EQ(banner(s), "railwitness 0.1.0: off by RAILWITNESS_MODE");
+}
+
+}  // namespace
+}  // namespace railwitness

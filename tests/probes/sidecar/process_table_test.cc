@@ -1,0 +1,193 @@
+#include "probes/sidecar/process_table.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+
+#include "probes/sidecar/clock.h"
+#include "railwitness/abi/segment.h"
+#include "tests/probes/sidecar/fake_plugin.h"
+
+namespace railwitness::sidecar {
+namespace {
+
+using model::ProcessState;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+// A child process that lives until it is killed, and writes into its segment all the time if it is told to.
+class Child {
+ public:
+  explicit Child(int segment_fd = -1) : pid_(fork()) {
+    if (pid_ == 0) run(segment_fd);
+  }
+  ~Child() { end(); }
+  pid_t pid() const { return pid_; }
+  void signal(int number) const { kill(pid_, number); }
+  void end() {
+    if (pid_ <= 0) return;
+    kill(pid_, SIGKILL);
+    waitpid(pid_, nullptr, 0);
+    pid_ = -1;
+  }
+
+ private:
+  [[noreturn]] static void run(int segment_fd) {
+    if (segment_fd < 0) {
+      while (true) pause();
+    }
+    const ring::Geometry g = ring::geometry();
+    auto* bytes = static_cast<std::byte*>(
+        mmap(nullptr, g.segment_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, segment_fd, 0));
+    auto* writer = reinterpret_cast<railwitness_writer*>(bytes + g.writer_offset);
+    auto* state = reinterpret_cast<railwitness_state*>(bytes + g.states_offset);
+    auto* identity = reinterpret_cast<railwitness_identity*>(bytes + g.identities_offset);
+    writer->clock = RAILWITNESS_CLOCK_MONO_NS;
+    identity->sequence = 2;
+    identity->qpn = 17;
+    std::atomic_ref(writer->flows).store(1, std::memory_order_release);
+    for (uint64_t i = 1;; ++i) {
+      std::atomic_ref(state->posted).store(i, std::memory_order_release);
+      std::atomic_ref(state->completed).store(i, std::memory_order_release);
+    }
+  }
+  pid_t pid_;
+};
+
+class ProcessTableTest : public testing::Test {
+ protected:
+  HandOver hand_over(int32_t pid, uint64_t connection) {
+    EXPECT_TRUE(seats_.try_take(1000));
+    return {connection, pid, 1000, "job", *ring::make_segment(1, "")};
+  }
+  model::Process only() const {
+    const auto facts = table_.facts();
+    EXPECT_THAT(facts, SizeIs(1));
+    return facts.at(0);
+  }
+  void read_until(ProcessState wanted) {
+    for (int i = 0; i < 300 && only().state != wanted; ++i) {
+      const timespec pause{0, 10'000'000};
+      nanosleep(&pause, nullptr);
+      table_.read(now_mono_ns());
+    }
+    EXPECT_EQ(only().state, wanted);
+  }
+
+  Seats seats_{64};
+  ProcessTable table_{"/proc", seats_};
+};
+
+TEST_F(ProcessTableTest, JoinsASegmentWithItsProcess) {
+  const Child child;
+  table_.add(hand_over(child.pid(), 1), now_mono_ns());
+  EXPECT_EQ(only().pid, child.pid());
+  EXPECT_GT(only().start_time, 0u);
+  EXPECT_EQ(only().job, "job");
+  read_until(ProcessState::kSleeping);
+  EXPECT_TRUE(only().cpu_ns.has_value());
+  EXPECT_TRUE(table_.take_changed());
+  EXPECT_FALSE(table_.take_changed());
+}
+
+TEST_F(ProcessTableTest, SeesAStoppedProcess) {
+  const Child child;
+  table_.add(hand_over(child.pid(), 1), now_mono_ns());
+  read_until(ProcessState::kSleeping);
+  table_.take_changed();
+  EXPECT_FALSE(table_.restless(now_mono_ns()));
+  child.signal(SIGSTOP);
+  read_until(ProcessState::kStopped);
+  EXPECT_TRUE(table_.take_changed());
+  EXPECT_TRUE(table_.restless(now_mono_ns()));
+}
+
+TEST_F(ProcessTableTest, GoesOnWatchingALivingProcessThatClosedItsSocket) {
+  const Child child;
+  table_.add(hand_over(child.pid(), 1), now_mono_ns());
+  table_.lose_connection(1, now_mono_ns());
+  EXPECT_NE(only().state, ProcessState::kGone);
+  child.signal(SIGSTOP);
+  read_until(ProcessState::kStopped);
+}
+
+TEST_F(ProcessTableTest, KeepsTheLastFactsOfAProcessKilledWhileItWrote) {
+  HandOver given = hand_over(0, 1);
+  Child child(given.segment.fd.get());
+  given.pid = child.pid();
+  table_.add(std::move(given), now_mono_ns());
+  for (int i = 0; i < 500 && (only().flows.empty() || only().flows[0].posted < 1000); ++i) {
+    const timespec pause{0, 10'000'000};
+    nanosleep(&pause, nullptr);
+    table_.read(now_mono_ns());
+  }
+  child.end();
+  const int64_t gone = now_mono_ns();
+  table_.lose_connection(1, gone);
+  EXPECT_EQ(only().state, ProcessState::kGone);
+  EXPECT_EQ(only().state_since_mono_ns, gone);
+  EXPECT_EQ(only().segment_problem, "");
+  ASSERT_THAT(only().flows, SizeIs(1));
+  EXPECT_GE(only().flows[0].posted, 1000u);
+  EXPECT_LE(only().flows[0].posted - only().flows[0].completed, 1u);
+  EXPECT_EQ(seats_.taken(), 0u);
+  table_.read(gone + ProcessTable::kKeepGoneNs - 1);
+  EXPECT_THAT(table_.facts(), SizeIs(1));
+  table_.read(gone + ProcessTable::kKeepGoneNs);
+  EXPECT_THAT(table_.facts(), IsEmpty());
+}
+
+TEST_F(ProcessTableTest, SeesTheEndOfAProcessWhoseSocketAChildHoldsOpen) {
+  Child child;
+  table_.add(hand_over(child.pid(), 1), now_mono_ns());
+  child.end();
+  table_.read(now_mono_ns());
+  EXPECT_EQ(only().state, ProcessState::kGone);
+}
+
+TEST_F(ProcessTableTest, LetsTheSocketDecideWhereProcCannotTell) {
+  table_.add(hand_over(0, 7), now_mono_ns());
+  table_.read(now_mono_ns());
+  EXPECT_EQ(only().state, ProcessState::kUnknown);
+  EXPECT_EQ(only().start_time, 0u);
+  table_.lose_connection(7, now_mono_ns());
+  EXPECT_EQ(only().state, ProcessState::kGone);
+}
+
+TEST_F(ProcessTableTest, GivesAProcessOneSegmentAtATime) {
+  EXPECT_FALSE(table_.add(hand_over(getpid(), 1), now_mono_ns()).has_value());
+  EXPECT_EQ(table_.add(hand_over(getpid(), 2), now_mono_ns()), 1u);
+  EXPECT_THAT(table_.facts(), SizeIs(1));
+  EXPECT_EQ(seats_.taken(), 1u);
+  table_.lose_connection(1, now_mono_ns());
+  EXPECT_NE(only().state, ProcessState::kGone);
+}
+
+TEST_F(ProcessTableTest, ForgetsTheGoneWhenThereAreTooMany) {
+  for (uint64_t i = 0; i < ProcessTable::kMaxGone + 20; ++i) {
+    table_.add(hand_over(0, i), now_mono_ns());
+    table_.lose_connection(i, now_mono_ns());
+  }
+  table_.read(now_mono_ns());
+  EXPECT_THAT(table_.facts(), SizeIs(ProcessTable::kMaxGone));
+  EXPECT_EQ(seats_.taken(), 0u);
+}
+
+TEST(Seats, CountUsersAndAll) {
+  Seats seats(4);
+  EXPECT_TRUE(seats.try_take(1) && seats.try_take(1) && seats.try_take(1));
+  EXPECT_FALSE(seats.try_take(1));
+  EXPECT_TRUE(seats.try_take(2));
+  EXPECT_FALSE(seats.try_take(3));
+  seats.give_back(1);
+  seats.give_back(9);
+  EXPECT_TRUE(seats.try_take(3));
+  Seats one(1);
+  EXPECT_TRUE(one.try_take(5));
+  EXPECT_FALSE(one.try_take(6));
+}
+
+}  // namespace
+}  // namespace railwitness::sidecar

@@ -1,0 +1,235 @@
+// The whole daemon in this process, with a /sys of its own and fake jobs.
+#include "probes/sidecar/sidecar.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+
+#include <atomic>
+#include <fstream>
+#include <functional>
+#include <thread>
+
+#include "probes/model/facts_json.h"
+#include "probes/ring/segment.h"
+#include "probes/sidecar/clock.h"
+#include "tests/probes/sidecar/fake_plugin.h"
+
+namespace railwitness::sidecar {
+namespace {
+
+using testing::Contains;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+using testing::SizeIs;
+
+class SidecarTest : public testing::Test {
+ protected:
+  SidecarTest() {
+    options_.node = "node-a";
+    options_.socket = folder_.at("sidecar.sock");
+    options_.control_socket = folder_.at("control.sock");
+    options_.lldp_command = "";
+    options_.sysfs_root = folder_.at("sys");
+    options_.answer_pings = false;
+    write_port("4: ACTIVE");
+  }
+  ~SidecarTest() override { stop(); }
+
+  void write_port(const std::string& state) {
+    const std::filesystem::path port = folder_.at("sys/class/infiniband/mlx5_0/ports/1");
+    std::filesystem::create_directories(port);
+    std::ofstream(port / "state") << state << '\n';
+    std::ofstream(port / "link_layer") << "InfiniBand\n";
+  }
+  void start() {
+    thread_ = std::thread([this] { status_ = run(options_, [this] { return stop_.load(); }); });
+    ASSERT_TRUE(wait_for([this] { return connect_to(options_.control_socket, SOCK_STREAM).is_open(); }));
+  }
+  void stop() {
+    stop_ = true;
+    if (thread_.joinable()) thread_.join();
+  }
+  static bool wait_for(const std::function<bool()>& what) {
+    for (int i = 0; i < 500; ++i) {
+      if (what()) return true;
+      const timespec pause{0, 20'000'000};
+      nanosleep(&pause, nullptr);
+    }
+    return false;
+  }
+  model::NodeFacts facts() const {
+    const ring::UniqueFd client = connect_to(options_.control_socket, SOCK_STREAM);
+    std::string text;
+    char piece[65536];
+    for (ssize_t got = 0; (got = recv(client.get(), piece, sizeof(piece), 0)) > 0;) {
+      text.append(piece, static_cast<size_t>(got));
+    }
+    const auto facts = model::parse_node_facts(text);
+    EXPECT_TRUE(facts.ok()) << facts.status();
+    return facts.ok() ? *facts : model::NodeFacts();
+  }
+
+  TestFolder folder_;
+  Options options_;
+  std::atomic<bool> stop_ = false;
+  std::thread thread_;
+  absl::Status status_;
+};
+
+// A segment taken by this process, with one flow that waits for its completion.
+class StuckJob {
+ public:
+  explicit StuckJob(const std::string& socket) : socket_(connect_to(socket)) {
+    send_message(socket_, honest_hello("train"));
+    auto welcomed = receive_welcome(socket_, 2000);
+    if (!welcomed || !welcomed->segment.is_open()) return;
+    const ring::Geometry g = ring::geometry();
+    bytes_ = static_cast<std::byte*>(
+        mmap(nullptr, g.segment_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, welcomed->segment.get(), 0));
+    const auto long_ago = static_cast<uint64_t>(now_mono_ns());
+    auto* writer = line<railwitness_writer>(g.writer_offset);
+    std::memcpy(line<railwitness_rail>(g.rails_offset)->device, "mlx5_0", 7);
+    auto* comm = line<railwitness_comm>(g.comms_offset);
+    comm->comm_hash = 0xfeed;
+    comm->nranks = 2;
+    comm->nnodes = 2;
+    comm->open = 1;
+    auto* identity = line<railwitness_identity>(g.identities_offset);
+    identity->qpn = 0x11;
+    identity->peer_qpn = 0x22;
+    identity->port = 1;
+    identity->direction = RAILWITNESS_DIRECTION_SEND;
+    identity->role = RAILWITNESS_ROLE_DATA;
+    identity->sequence = 2;
+    auto* state = line<railwitness_state>(g.states_offset);
+    state->posted = 8;
+    state->completed = 4;
+    state->oldest_post_ticks = state->last_post_ticks = state->last_completion_ticks = long_ago;
+    writer->clock = RAILWITNESS_CLOCK_MONO_NS;
+    writer->attach = RAILWITNESS_ATTACH_STUB;
+    writer->rails = writer->comms = writer->flows = 1;
+  }
+  ~StuckJob() {
+    if (bytes_ != nullptr) munmap(bytes_, ring::geometry().segment_bytes);
+  }
+  bool has_segment() const { return bytes_ != nullptr; }
+
+ private:
+  template <typename Line>
+  Line* line(uint64_t offset) {
+    return reinterpret_cast<Line*>(bytes_ + offset);
+  }
+  ring::UniqueFd socket_;
+  std::byte* bytes_ = nullptr;
+};
+
+TEST_F(SidecarTest, ServesTheFactsOfItsNode) {
+  start();
+  ASSERT_TRUE(wait_for([this] { return facts().sequence > 0; }));
+  const model::NodeFacts facts = this->facts();
+  EXPECT_EQ(facts.node, "node-a");
+  EXPECT_THAT(facts.boot_id, SizeIs(36));
+  ASSERT_THAT(facts.rails, SizeIs(1));
+  EXPECT_EQ(facts.rails[0].state, "ACTIVE");
+  EXPECT_THAT(facts.notes, Contains(HasSubstr("what happened before was not seen")));
+  EXPECT_THAT(facts.processes, IsEmpty());
+}
+
+TEST_F(SidecarTest, WitnessesAJobFromItsHelloToItsEnd) {
+  start();
+  {
+    const StuckJob job(options_.socket);
+    ASSERT_TRUE(job.has_segment());
+    ASSERT_TRUE(wait_for([this] {
+      const auto facts = this->facts();
+      return !facts.processes.empty() && !facts.processes[0].flows.empty();
+    }));
+    const model::Process process = facts().processes.at(0);
+    EXPECT_EQ(process.pid, getpid());
+    EXPECT_EQ(process.job, "train");
+    EXPECT_EQ(process.segment_problem, "");
+    EXPECT_EQ(process.flows[0].device, "mlx5_0");
+    EXPECT_EQ(process.flows[0].qpn, 0x11u);
+    EXPECT_TRUE(process.flows[0].oldest_post_mono_ns.has_value());
+  }
+  ASSERT_TRUE(wait_for([this] { return facts().sequence > 0; }));
+  EXPECT_NE(facts().processes.at(0).state, model::ProcessState::kGone) << "this process closed a socket and lives";
+}
+
+TEST_F(SidecarTest, SaysOnStandardOutputThatAPortIsDownAndNothingElse) {
+  options_.json = true;
+  testing::internal::CaptureStdout();
+  start();
+  const StuckJob job(options_.socket);
+  write_port("1: DOWN");
+  ASSERT_TRUE(wait_for([this] {
+    const auto facts = this->facts();
+    return !facts.rails.empty() && facts.rails[0].state == "DOWN";
+  }));
+  const timespec pause{3, 0};
+  nanosleep(&pause, nullptr);
+  stop();
+  const std::string said = testing::internal::GetCapturedStdout();
+  EXPECT_THAT(said, HasSubstr("\"LINK\""));
+  EXPECT_THAT(said, HasSubstr("mlx5_0"));
+  std::istringstream lines(said);
+  for (std::string line; std::getline(lines, line);) EXPECT_EQ(line.substr(0, 8), "{\"type\":") << line;
+}
+
+TEST_F(SidecarTest, NotesWhatItCannotSee) {
+  options_.lldp_command = "no-such-lldpctl -f json";
+  options_.nats_url = "nats://127.0.0.1:1";
+  std::filesystem::remove_all(folder_.at("sys"));
+  start();
+  ASSERT_TRUE(wait_for([this] { return facts().notes.size() >= 4; }));
+  const std::vector<std::string> notes = facts().notes;
+  EXPECT_THAT(notes, Contains(HasSubstr("no-such-lldpctl cannot be run")));
+  EXPECT_THAT(notes, Contains(HasSubstr("no RDMA device is in sight")));
+  EXPECT_THAT(notes, Contains(HasSubstr("127.0.0.1:1")));
+}
+
+TEST_F(SidecarTest, ReadsSwitchPortsFromLldp) {
+  std::ofstream(folder_.at("lldp.json")) << R"({"lldp":{"interface":[{"h0r0":{"via":"LLDP","chassis":{"leaf-1":
+    {"id":{"type":"mac","value":"02:00:00:00:00:01"},"capability":{"type":"Bridge","enabled":true}}},
+    "port":{"id":{"type":"ifname","value":"Ethernet7"}}}}]}})";
+  options_.lldp_command = "cat " + folder_.at("lldp.json");
+  start();
+  ASSERT_TRUE(wait_for([this] { return !facts().edges.empty(); }));
+  EXPECT_EQ(facts().edges[0].switch_name, "leaf-1");
+  EXPECT_TRUE(facts().edges[0].present);
+  std::ofstream(folder_.at("lldp.json")) << "{}";
+  ASSERT_TRUE(wait_for([this] { return !facts().edges.at(0).present; })) << "the last known edge stays";
+  std::ofstream(folder_.at("lldp.json")) << "{nonsense";
+  EXPECT_TRUE(wait_for([this] {
+    return testing::Value(facts().notes, Contains(HasSubstr("switch ports are not known from LLDP")));
+  }));
+}
+
+TEST_F(SidecarTest, RefusesToStartBesideALivingOne) {
+  start();
+  const absl::Status second = run(options_, [] { return true; });
+  EXPECT_THAT(second.message(), HasSubstr("is serving it already"));
+  EXPECT_TRUE(connect_to(options_.socket).is_open()) << "the first goes on";
+  Options other = options_;
+  other.socket = folder_.at("other.sock");
+  EXPECT_THAT(run(other, [] { return true; }).message(), HasSubstr("--control-socket"));
+  EXPECT_FALSE(std::filesystem::exists(other.socket)) << "what was opened is cleaned up";
+}
+
+TEST_F(SidecarTest, RemovesItsSocketsAtTheEnd) {
+  start();
+  stop();
+  EXPECT_TRUE(status_.ok()) << status_;
+  EXPECT_FALSE(std::filesystem::exists(options_.socket));
+  EXPECT_FALSE(std::filesystem::exists(options_.control_socket));
+}
+
+TEST_F(SidecarTest, RefusesAUrlThatIsNone) {
+  options_.nats_url = "http://here:80";
+  EXPECT_FALSE(run(options_, [] { return true; }).ok());
+}
+
+}  // namespace
+}  // namespace railwitness::sidecar
