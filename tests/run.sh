@@ -20,7 +20,7 @@ build() { cmake --preset "$1" "${options[@]}" >"build/$1.log" 2>&1 && cmake --bu
 stage() {
   case $1 in
     release) build release && ctest --preset release -LE vm -j "$jobs" --no-tests=error ;;
-    asan | tsan) build "$1" && ctest --preset "$1" -L 'unit|integration|fuzz' -LE vm -j "$jobs" --no-tests=error ;;
+    asan | tsan) build "$1" && ctest --preset "$1" -L 'unit|plugin|fuzz' -LE vm -j "$jobs" --no-tests=error ;;
     vm)
       if [[ ${WITHOUT_VM:-} == 1 || ${WITHOUT_NCCL:-} == 1 ]]; then echo 'skipped as asked: the virtual machine beds'; return 0; fi
       build release && ctest --preset release -L vm --no-tests=error ;;

@@ -12,13 +12,12 @@ void format_banner(char* text, size_t bytes, const Started& s, int late_contexts
   const char* why = s.why_not ? s.why_not : "no reason is known";
   if (s.is_off)
     snprintf(text, bytes, "railwitness %s: off by RAILWITNESS_MODE", kVersionText);
+  else if (late_contexts > 0)  // NCCL had its devices open already, whatever else would have been possible
+    snprintf(text, bytes, "railwitness %s: tap by late attach, contexts %d, %s", kVersionText, late_contexts, sidecar);
   else if (s.how == RAILWITNESS_ATTACH_STUB)
     snprintf(text, bytes, "railwitness %s: tap by stub, %s", kVersionText, sidecar);
   else if (s.how == RAILWITNESS_ATTACH_TABLE)
     snprintf(text, bytes, "railwitness %s: tap by provider table (%s), %s", kVersionText, why, sidecar);
-  else if (late_contexts > 0)
-    snprintf(text, bytes, "railwitness %s: tap by late attach to %d contexts (%s), %s", kVersionText, late_contexts, why,
-             sidecar);
   else
     snprintf(text, bytes, "railwitness %s: nothing tapped yet: %s; %s", kVersionText, why, sidecar);
 }

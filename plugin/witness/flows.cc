@@ -1,4 +1,7 @@
 // Flows: the rare calls. hot.h has the frequent ones.
+//
+// Should two threads use one queue pair at once (NCCL's do not), counts may be wrong; no loop here may run on because of
+// it, so all of them compare with less-than and no index is used unmasked.
 #include "plugin/witness/recorder_state.h"
 
 #include <cstring>
@@ -27,7 +30,7 @@ uint64_t tail_of(const Flow& flow) { return flow.limit - kRecords; }
 
 void set_tail(Flow& flow, uint64_t tail) {
   flow.limit = tail + kRecords;
-  flow.next = flow.evicted_tail == flow.evicted_head ? tail : ~0ull;
+  flow.next = flow.evicted_tail < flow.evicted_head ? ~0ull : tail;
 }
 
 uint64_t find_signalled(const Flow& flow, uint64_t from, uint64_t head) {
@@ -37,7 +40,7 @@ uint64_t find_signalled(const Flow& flow, uint64_t from, uint64_t head) {
 
 void update_oldest(Flow& flow) {
   railwitness_state& state = *flow.state;
-  if (flow.evicted_tail != flow.evicted_head)
+  if (flow.evicted_tail < flow.evicted_head)
     return store_relaxed(state.oldest_post_ticks, flow.evicted[flow.evicted_tail % kEvicted].post_ticks);
   const uint64_t head = load_relaxed(state.records);
   const uint64_t at = find_signalled(flow, tail_of(flow), head);
@@ -51,7 +54,7 @@ void finish(Flow& flow, uint64_t posted_ticks, uint64_t requests_through, uint64
 }
 
 bool finish_evicted(Flow& flow, uint64_t wr_id, uint64_t now) {
-  for (uint64_t i = flow.evicted_tail; i != flow.evicted_head; i++) {
+  for (uint64_t i = flow.evicted_tail; i < flow.evicted_head; i++) {
     const EvictedRecord& e = flow.evicted[i % kEvicted];
     if (e.wr_id != wr_id) continue;
     finish(flow, e.post_ticks, e.posted_through, e.bytes_through, now);
@@ -107,9 +110,7 @@ void publish_identity(const Memory& m, uint32_t index) {
 
 void bring_flow_home(Flow& flow) {
   const Memory* m = current();
-  if (flow.home == m) return;
-  // In the memory before, if the flow was quiet there, stand the helper's copies: newest in any case.
-  if (m->previous) copy_flow(*m->previous, *m, flow.index);
+  if (flow.home != m) copy_flow(*flow.home, *m, flow.index);
   point_at(flow, *m);
 }
 
@@ -232,7 +233,7 @@ void make_room(Flow& flow) {
   const uint64_t tail = tail_of(flow);
   const railwitness_record& r = flow.records[tail % kRecords];
   if ((load_relaxed(r.flags) & RAILWITNESS_RECORD_SIGNALLED) && flow.evicted) {
-    if (flow.evicted_head - flow.evicted_tail == kEvicted) flow.evicted_tail++;  // more than a queue pair can hold
+    if (flow.evicted_head - flow.evicted_tail >= kEvicted) flow.evicted_tail++;  // more than a queue pair can hold
     flow.evicted[flow.evicted_head++ % kEvicted] = {load_relaxed(r.wr_id), load_relaxed(r.post_ticks),
                                                     load_relaxed(r.posted_through), load_relaxed(r.bytes_through)};
   }

@@ -40,7 +40,7 @@ struct alignas(64) Flow {
   uint64_t evicted_tail;  // ring of evicted records: from tail to head
   // The second line is for rare calls, under the recorder's mutex or by the flow's thread.
   uint64_t evicted_head;
-  const Memory* home;  // memory that holds the newest lines of this flow
+  const Memory* home;  // the memory with the newest lines of this flow; all newer ones have copies
   EvictedRecord* evicted;
   uint64_t destroyed_order;  // 0: alive; else counts up
   uint32_t qpn;

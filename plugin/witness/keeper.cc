@@ -17,7 +17,8 @@ namespace {
 constexpr int kFirstAttemptMs = 50;   // at init: so that short jobs are witnessed too
 constexpr int kWelcomeMs = 2000;      // later, in the helper
 constexpr int kRetryMs = 1000, kRetryMostMs = 5000;
-constexpr int kSettleMs[] = {20, 180, 800};  // after a switch: 20 ms, 200 ms, 1 s
+constexpr int kLastSettleMs = 800;
+constexpr int kSettleMs[] = {20, 180, kLastSettleMs};  // after a switch: 20 ms, 200 ms, 1 s
 constexpr size_t kHelperStackBytes = 256 << 10;  // thread-local storage of the whole process comes out of it
 
 pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -37,7 +38,7 @@ void adopt(Memory* memory) {
 void await_loss() {
   for (const int ms : kSettleMs) {
     if (link.await_end(ms)) return;
-    settle();
+    settle(ms == kLastSettleMs);
   }
   while (!link.await_end(kRetryMostMs)) {
   }
@@ -67,7 +68,10 @@ bool find_sidecar() {
       note_sidecar_lost(ticks());
       wait_ms = kRetryMs;
     }
-    if (!link.is_open()) poll(nullptr, 0, wait_ms);
+    if (!link.is_open()) {
+      poll(nullptr, 0, wait_ms);
+      settle(true);  // if the sidecar was lost before: one memory in use and one to come are all there ever are
+    }
     if (!find_sidecar()) wait_ms = wait_ms < kRetryMostMs ? wait_ms + kRetryMs : kRetryMostMs;
   }
 }

@@ -92,14 +92,20 @@ Memory* map_sidecar(int fd, uint64_t segment_bytes, Status& status) {
   if (base == MAP_FAILED) return refuse("segment cannot be mapped", errno);
   Memory* m = describe(base, header);
   if (!m) return munmap(base, segment_bytes), refuse("no memory");
-  m->sealed_by_sidecar = true;
   return m;
 }
 
 void empty(const Memory& memory) {
+  if (memory.is_empty) return;
+  memory.is_empty = true;
   // Atomic against the other threads: they see the old pages or zeroes, never a hole.
   (void)mmap(memory.base, memory.bytes, PROT_READ | PROT_WRITE,
              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+}
+
+void unmap(const Memory* memory) {
+  munmap(memory->base, memory->bytes);
+  free(const_cast<Memory*>(memory));
 }
 
 }  // namespace railwitness::witness

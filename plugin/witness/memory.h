@@ -1,5 +1,6 @@
-// One mapped segment and where its tables lie. Made by the helper thread or at init, then never changed, never freed:
-// threads of NCCL may hold a pointer to it at any time. A process has as many as it has met sidecars (100 bytes each).
+// One mapped segment and where its tables lie. Made by the helper thread or at init, then never freed: threads of NCCL may
+// hold a pointer to it at any time. A process has as many as it has met sidecars (100 bytes each); their pages are given
+// back (empty), their addresses are not.
 #ifndef RAILWITNESS_PLUGIN_WITNESS_MEMORY_H_
 #define RAILWITNESS_PLUGIN_WITNESS_MEMORY_H_
 
@@ -15,7 +16,7 @@ struct Memory {
   char* base;
   uint64_t bytes;
   uint32_t control_capacity;
-  bool sealed_by_sidecar;
+  mutable bool is_empty;  // under the recorder's mutex
   railwitness_writer* writer;
   railwitness_rail* rails;
   railwitness_comm* comms;
@@ -38,7 +39,10 @@ Memory* map_file(const char* path, Status& status);
 Memory* map_sidecar(int fd, uint64_t segment_bytes, Status& status);
 
 // Gives the pages back but keeps the address: a thread that was stopped in the middle of a store finishes it harmlessly.
-void empty(const Memory& memory);
+void empty(const Memory& memory);  // idempotent
+
+// Only for memory that no thread can hold: never published, or at the end of a test.
+void unmap(const Memory* memory);
 
 }  // namespace railwitness::witness
 

@@ -138,7 +138,7 @@ void enter_thread() {
   if (!this_thread.memory) {
     register_thread(*m);
   } else if (index < kThreads) {
-    if (recorder.thread_home[index] == m->previous) copy_thread_counts(*m->previous, *m, index);
+    if (recorder.thread_home[index] != m) copy_thread_counts(*recorder.thread_home[index], *m, index);
     recorder.thread_home[index] = m;
   }
   this_thread.line = reinterpret_cast<railwitness_thread*>(m->threads + this_thread.offset);
@@ -229,7 +229,13 @@ void forget_everything() {
   recorder.destroyed = 0;
   recorder.evicted = nullptr;
   this_thread = {nullptr, &unregistered, kNobodysLine};
+  const Memory* m = current();
   store_release(hot.current, static_cast<const Memory*>(nullptr));
+  while (m) {
+    const Memory* previous = m->previous;
+    unmap(m);
+    m = previous;
+  }
   pthread_mutex_unlock(&recorder.mutex);
 }
 

@@ -47,9 +47,10 @@ bool is_started();
 bool may_record();  // started, and this is no forked child
 
 // Changes to memory that a sidecar gave: copies everything, then publishes. Only the helper thread or start() calls it.
-// Afterwards settle() some times: what a thread wrote into the old memory while the copy was made is brought along.
+// Afterwards settle() some times: what a thread wrote into an old memory while the copy was made is brought along. With
+// `last`, at the earliest a second after the change, old memories are given back.
 void switch_memory(Memory* memory);
-void settle();
+void settle(bool last);
 
 void record_event(const ControlEvent& event);
 void note_attached(railwitness_attach how);

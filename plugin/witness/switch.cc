@@ -1,12 +1,14 @@
 // From one memory to the next, while recording goes on.
 //
-// 1. Flows are copied as they are; their threads may write meanwhile.
+// 1. Flows are copied from where they are at home, while their threads may write.
 // 2. Under the mutex everything else is copied and the new memory published. What is written under the mutex (control
 //    ring, identities, rails, communicators) misses nothing.
-// 3. From now on a thread that posts or polls finds its flow in another memory than the current one and copies it again,
-//    itself (bring_flow_home): nothing it wrote between 1 and 2 is lost.
+// 3. From now on a thread that posts or polls finds its flow in another memory than the current one and takes it along
+//    again, itself (bring_flow_home): nothing it wrote between 1 and 2 is lost.
 // 4. A flow that falls silent just then has no thread that comes: settle() copies such flows again, a few times. A
 //    thread that wakes up meanwhile waits for the mutex, so each line has one writer.
+// 5. After a second nobody is in the middle of an event of before: silent flows are at home in the current memory, and
+//    old memories are given back. A thread that was stopped for longer finishes its event in zeroes; one event is lost.
 //
 // Only the count of polls is not exact: what was polled within 2 (microseconds) is missing from it.
 #include "plugin/witness/recorder_state.h"
@@ -43,8 +45,11 @@ void copy_thread_counts(const Memory& from, const Memory& to, uint32_t index) {
 void switch_memory(Memory* memory) {
   const Memory& from = *current();
   const Memory& to = *memory;
-  const uint32_t flows = load_acquire(from.writer->flows);
-  for (uint32_t i = 0; i < flows && i < kFlows; i++) copy_flow(from, to, i);
+  for (uint32_t i = 0; i < kFlows; i++) {
+    const Lock lock;  // for one flow at a time
+    if (!lock || i >= recorder.flow_count) break;
+    copy_flow(*recorder.flows[i].home, to, i);
+  }
   const Lock lock;
   if (!lock) return;
   copy_words(to.rails, from.rails, sizeof(railwitness_rail) * recorder.rail_count);
@@ -55,19 +60,24 @@ void switch_memory(Memory* memory) {
   copy_writer(from, to);
   memory->previous = &from;
   store_release(hot.current, memory);
-  // The one before `from` is nobody's source any more. Stores of threads that were stopped for that long end in zeroes.
-  if (from.previous && from.previous->base) empty(*from.previous);
 }
 
-void settle() {
-  const Memory* m = current();
-  if (!m || !m->previous) return;
+void settle(bool last) {
+  const Memory& m = *current();
   for (uint32_t i = 0; i < kFlows; i++) {
-    const Lock lock;  // for one flow at a time
-    if (!lock || i >= recorder.flow_count) return;
-    if (recorder.flows[i].home != m) copy_flow(*m->previous, *m, i);
-    if (i < recorder.thread_count && recorder.thread_home[i] != m) copy_thread_counts(*m->previous, *m, i);
+    const Lock lock;
+    if (!lock) return;
+    if (i < recorder.flow_count && recorder.flows[i].home != &m) {
+      copy_flow(*recorder.flows[i].home, m, i);
+      if (last) recorder.flows[i].home = &m;
+    }
+    if (i < recorder.thread_count && recorder.thread_home[i] != &m) {
+      copy_thread_counts(*recorder.thread_home[i], m, i);
+      if (last) recorder.thread_home[i] = &m;
+    }
   }
+  const Lock lock;
+  for (const Memory* old = m.previous; lock && last && old; old = old->previous) empty(*old);
 }
 
 }  // namespace railwitness::witness

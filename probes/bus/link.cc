@@ -13,13 +13,15 @@ namespace {
 
 constexpr int64_t kSecondNs = 1'000'000'000;
 constexpr int64_t kRetryMs = 500;
-constexpr int64_t kListenMs = 50;           // the longest that something queued waits for the thread
+constexpr int64_t kListenMs = 50;  // the longest that something queued waits for the thread
 constexpr auto kCheckEvery = std::chrono::seconds(2);
 
 // Asynchronous errors show in the state of the connection; libnats would print them.
 void ignore_error(natsConnection*, natsSubscription*, natsStatus, void*) {}
 
-absl::Status unavailable(std::string text) { return absl::UnavailableError(std::move(text)); }
+absl::Status unavailable(std::string text) {
+  return absl::UnavailableError(std::move(text));
+}
 
 std::string last_error(natsStatus status) {
   natsStatus last = NATS_OK;
@@ -232,7 +234,8 @@ absl::Status Link::subscribe(Objects& objects) {
     status = natsConnection_SubscribeSync(&objects.subscription, objects.connection, setup_.listen_subject.c_str());
   }
   if (status == NATS_OK) return absl::OkStatus();
-  return unavailable(fmt::format("nats-server at {} does not let us listen: {}", shown_url(setup_.url), last_error(status)));
+  return unavailable(
+      fmt::format("nats-server at {} does not let us listen: {}", shown_url(setup_.url), last_error(status)));
 }
 
 // A stream that somebody deleted takes its consumers along without a word.
@@ -253,8 +256,10 @@ absl::Status Link::serve(Objects& objects) {
       return unavailable(fmt::format("lost nats-server at {}: {}", shown_url(setup_.url), setup_.way_out));
     }
     if (absl::Status status = send_queued(objects); !status.ok()) return status;
-    if (objects.subscription == nullptr) pause(kListenMs);
-    else if (receive(objects)) objects.last_check = std::chrono::steady_clock::now();
+    if (objects.subscription == nullptr)
+      pause(kListenMs);
+    else if (receive(objects))
+      objects.last_check = std::chrono::steady_clock::now();
     if (absl::Status status = check_facts_stream(objects); !status.ok()) return status;
   }
   return absl::OkStatus();
@@ -272,20 +277,22 @@ absl::Status Link::send_queued(Objects& objects) {
     const int length = static_cast<int>(next.payload.size());
     jsErrCode code = static_cast<jsErrCode>(0);
     const natsStatus status =
-        next.stored ? js_Publish(nullptr, objects.stream, next.subject.c_str(), next.payload.data(), length, nullptr, &code)
-                    : natsConnection_Publish(objects.connection, next.subject.c_str(), next.payload.data(), length);
+        next.stored
+            ? js_Publish(nullptr, objects.stream, next.subject.c_str(), next.payload.data(), length, nullptr, &code)
+            : natsConnection_Publish(objects.connection, next.subject.c_str(), next.payload.data(), length);
     if (status == NATS_OK) continue;
     {
       const std::lock_guard lock(mutex_);
       ++lost_;
     }
     if (status == NATS_MAX_PAYLOAD) {
-      return unavailable(fmt::format("nats-server at {} takes {} bytes in a message, these facts have {}: raise its "
-                                     "max_payload", shown_url(setup_.url),
-                                     natsConnection_GetMaxPayload(objects.connection), length));
+      return unavailable(
+          fmt::format("nats-server at {} takes {} bytes in a message, these facts have {}: raise its "
+                      "max_payload",
+                      shown_url(setup_.url), natsConnection_GetMaxPayload(objects.connection), length));
     }
-    return unavailable(fmt::format("nats-server at {} did not take {}: {}", shown_url(setup_.url), next.subject,
-                                   last_error(status)));
+    return unavailable(
+        fmt::format("nats-server at {} did not take {}: {}", shown_url(setup_.url), next.subject, last_error(status)));
   }
 }
 

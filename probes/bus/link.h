@@ -31,10 +31,10 @@ class Link {
  public:
   struct Setup {
     std::string url, client_name;
-    std::string way_out;        // what to do when there is no server
-    bool incidents = false;     // the stream of incidents is wanted as well
-    bool listen_facts = false;  // ordered consumer of all facts, the last of each node first
-    std::string listen_subject; // core subscription
+    std::string way_out;         // what to do when there is no server
+    bool incidents = false;      // the stream of incidents is wanted as well
+    bool listen_facts = false;   // ordered consumer of all facts, the last of each node first
+    std::string listen_subject;  // core subscription
   };
 
   struct Message {
@@ -90,8 +90,8 @@ class Link {
   uint64_t lost_ = 0;
   uint64_t arrivals_ = 0;
   std::deque<Outgoing> outgoing_;
-  std::map<uint64_t, Message> incoming_;          // by order of arrival
-  std::map<std::string, uint64_t> newest_;        // of incoming_, by subject
+  std::map<uint64_t, Message> incoming_;    // by order of arrival
+  std::map<std::string, uint64_t> newest_;  // of incoming_, by subject
   std::thread thread_;
 };
 

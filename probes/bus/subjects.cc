@@ -15,8 +15,10 @@ namespace {
 std::string token(const std::string& node) {
   std::string out;
   for (const char c : node) {
-    if (absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '-' || c == '_') out += c;
-    else out += fmt::format("%{:02X}", static_cast<unsigned char>(c));
+    if (absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '-' || c == '_')
+      out += c;
+    else
+      out += fmt::format("%{:02X}", static_cast<unsigned char>(c));
   }
   return out.empty() ? "%" : out;
 }
@@ -39,7 +41,8 @@ absl::Status check_one(const std::string& url) {
   if (const size_t at = rest.rfind('@'); at != std::string::npos) rest = rest.substr(at + 1);
   if (!rest.empty() && rest.back() == '/') rest.pop_back();
   for (const char c : rest) {
-    if (!absl::ascii_isgraph(static_cast<unsigned char>(c)) || c == '/') return refuse("it has characters that no host has");
+    if (!absl::ascii_isgraph(static_cast<unsigned char>(c)) || c == '/')
+      return refuse("it has characters that no host has");
   }
   const size_t bracket = rest.rfind(']');  // [::1]:4222
   const size_t colon = rest.rfind(':');
@@ -54,10 +57,16 @@ absl::Status check_one(const std::string& url) {
 
 }  // namespace
 
-std::string facts_subject(const std::string& node) { return "railwitness.facts." + token(node); }
-std::string probe_subject(const std::string& node) { return "railwitness.probe." + token(node); }
+std::string facts_subject(const std::string& node) {
+  return "railwitness.facts." + token(node);
+}
+std::string probe_subject(const std::string& node) {
+  return "railwitness.probe." + token(node);
+}
 
-std::vector<std::string> split_urls(const std::string& url) { return absl::StrSplit(url, ','); }
+std::vector<std::string> split_urls(const std::string& url) {
+  return absl::StrSplit(url, ',');
+}
 
 absl::Status check_url(const std::string& url) {
   for (const std::string& one : split_urls(url)) {
@@ -71,8 +80,10 @@ std::string shown_url(const std::string& url) {
   for (const std::string& one : split_urls(url)) {
     const size_t scheme = one.find("://");
     const size_t at = one.rfind('@');
-    if (at == std::string::npos) out.push_back(one);
-    else out.push_back(one.substr(0, scheme == std::string::npos ? 0 : scheme + 3) + one.substr(at + 1));
+    if (at == std::string::npos)
+      out.push_back(one);
+    else
+      out.push_back(one.substr(0, scheme == std::string::npos ? 0 : scheme + 3) + one.substr(at + 1));
   }
   return absl::StrJoin(out, ",");
 }

@@ -14,62 +14,77 @@ constexpr char kAbout[] =
     "railwitness: a witness on every rail of a GPU training fabric.\n"
     "Says which rank, cable, NIC or switch a stalled collective waits for, and on which evidence.";
 constexpr char kExits[] =
-    "Exit status: 0 done and nothing found, 1 something is wrong in the cluster, 2 wrong usage, 3 cannot start or reach.";
+    "Exit status: 0 done and nothing found, 1 something is wrong in the cluster, 2 wrong usage, 3 cannot start or "
+    "reach.";
 
-std::string examples(const std::string& lines) { return "Examples:\n" + lines + "\n" + kExits; }
+std::string footer(const std::string& about, const std::string& lines) {
+  return about + (about.empty() ? "" : "\n\n") + "Examples:\n" + lines + "\n" + kExits;
+}
 
 void add_sidecar(CLI::App& app, sidecar::Options& options, bool& no_pings) {
-  app.description(
-      "The daemon of a node: hands witness segments to jobs, reads them, says what this node alone can tell, and passes\n"
-      "the facts on to the bus.");
   app.add_option("--socket", options.socket, "where jobs get their segment")
-      ->envname("RAILWITNESS_SOCKET")->default_str(RAILWITNESS_DEFAULT_SOCKET);
+      ->envname("RAILWITNESS_SOCKET")
+      ->default_str(RAILWITNESS_DEFAULT_SOCKET);
   app.add_option("--control-socket", options.control_socket, "where `railwitness ls` asks")
-      ->envname("RAILWITNESS_CONTROL_SOCKET")->default_str(kDefaultControlSocket);
+      ->envname("RAILWITNESS_CONTROL_SOCKET")
+      ->default_str(kDefaultControlSocket);
   app.add_option("--nats", options.nats_url, "URL of the nats-server (nats://host:4222); without it: this node alone")
       ->envname("RAILWITNESS_NATS");
   app.add_option("--node", options.node, "name of this node (default: its host name)")->envname("RAILWITNESS_NODE");
   app.add_option("--lldp-command", options.lldp_command, "prints LLDP neighbours as JSON; empty: no LLDP")
-      ->envname("RAILWITNESS_LLDP_COMMAND")->capture_default_str();
+      ->envname("RAILWITNESS_LLDP_COMMAND")
+      ->capture_default_str();
   app.add_option("--read-interval-ms", options.read_interval_ms, "how often segments are read")
-      ->envname("RAILWITNESS_READ_INTERVAL_MS")->check(CLI::Range(10, 10'000))->capture_default_str();
+      ->envname("RAILWITNESS_READ_INTERVAL_MS")
+      ->check(CLI::Range(10, 10'000))
+      ->capture_default_str();
   app.add_option("--max-processes", options.max_processes, "segments handed out at a time")
-      ->envname("RAILWITNESS_MAX_PROCESSES")->check(CLI::Range(1, 65'536))->capture_default_str();
+      ->envname("RAILWITNESS_MAX_PROCESSES")
+      ->check(CLI::Range(1, 65'536))
+      ->capture_default_str();
   app.add_flag("--no-pings", no_pings, "open no queue pair for active probes of the rails");
   app.add_flag("--json", options.json, "JSON lines instead of lines for people");
   app.add_option("--sysfs-root", options.sysfs_root)->group("");  // for tests
   app.add_option("--proc-root", options.proc_root)->group("");
-  app.footer(examples("  railwitness sidecar                                  this node alone\n"
-                      "  railwitness sidecar --nats nats://10.0.0.1:4222      part of a fleet\n"
-                      "  railwitness sidecar --socket /tmp/s --control-socket /tmp/c --lldp-command ''\n"));
+  app.footer(
+      footer("The daemon of a node: hands witness segments to jobs, reads them, says what this node alone can tell, "
+             "and passes\n"
+             "the facts on to the bus.",
+             "  railwitness sidecar                                  this node alone\n"
+             "  railwitness sidecar --nats nats://10.0.0.1:4222      part of a fleet\n"
+             "  railwitness sidecar --socket /tmp/s --control-socket /tmp/c --lldp-command ''\n"));
 }
 
 void add_correlate(CLI::App& app, CorrelateOptions& options) {
-  app.description(
-      "Gathers the facts of all nodes from the bus and says the cluster's word: one line for each incident and each\n"
-      "change of it. Asks nodes to probe rails when the facts alone cannot tell which component it is.");
   app.add_option("--nats", options.nats_url, "URL of the nats-server")
-      ->envname("RAILWITNESS_NATS")->capture_default_str();
+      ->envname("RAILWITNESS_NATS")
+      ->capture_default_str();
   app.add_option("--interval-ms", options.interval_ms, "how often the facts are thought over")
-      ->envname("RAILWITNESS_INTERVAL_MS")->check(CLI::Range(50, 60'000))->capture_default_str();
+      ->envname("RAILWITNESS_INTERVAL_MS")
+      ->check(CLI::Range(50, 60'000))
+      ->capture_default_str();
   app.add_option("--once", options.once_s, "stop after so many seconds; exit status 1 if there was an incident")
       ->check(CLI::Range(0.1, 86'400.0));
   app.add_option("--nodes", options.nodes, "how many nodes there are: tell when fewer or all are heard")
       ->check(CLI::Range(1, 100'000));
   app.add_flag("--json", options.json, "JSON lines instead of lines for people");
-  app.footer(examples("  railwitness correlate --nats nats://10.0.0.1:4222\n"
-                      "  railwitness correlate --json | jq -r .line\n"
-                      "  railwitness correlate --once 10 && echo nothing found in 10 s\n"));
+  app.footer(footer(
+      "Gathers the facts of all nodes from the bus and says the cluster's word: one line for each incident and each\n"
+      "change of it. Asks nodes to probe rails when the facts alone cannot tell which component it is.",
+      "  railwitness correlate --nats nats://10.0.0.1:4222\n"
+      "  railwitness correlate --json | jq -r .line\n"
+      "  railwitness correlate --once 10 && echo nothing found in 10 s\n"));
 }
 
 void add_ls(CLI::App& app, LsOptions& options) {
-  app.description("What the sidecar of this node sees: rails with their switch ports, processes with ranks, flows.");
   app.add_option("--control-socket", options.control_socket, "socket of the sidecar")
-      ->envname("RAILWITNESS_CONTROL_SOCKET")->capture_default_str();
+      ->envname("RAILWITNESS_CONTROL_SOCKET")
+      ->capture_default_str();
   app.add_flag("--all", options.all, "destroyed flows as well");
   app.add_flag("--json", options.json, "the facts as JSON");
-  app.footer(examples("  railwitness ls\n"
-                      "  railwitness ls --json | jq '.rails[] | {device, state}'\n"));
+  app.footer(footer("What the sidecar of this node sees: rails with their switch ports, processes with ranks, flows.",
+                    "  railwitness ls\n"
+                    "  railwitness ls --json | jq '.rails[] | {device, state}'\n"));
 }
 
 size_t edit_distance(const std::string& a, const std::string& b) {
@@ -120,10 +135,11 @@ Command parse_arguments(const std::vector<std::string>& arguments) {
   CLI::App* correlate_app = app.add_subcommand("correlate", "the word of the whole cluster");
   CLI::App* ls_app = app.add_subcommand("ls", "what the sidecar of this node sees");
   CLI::App* version_app = app.add_subcommand("version", "which version this is");
-  app.footer(examples("  railwitness sidecar --nats nats://10.0.0.1:4222\n"
-                      "  railwitness correlate --nats nats://10.0.0.1:4222\n"
-                      "  railwitness ls\n"
-                      "  railwitness COMMAND --help\n"));
+  app.footer(footer("",
+                    "  railwitness sidecar --nats nats://10.0.0.1:4222\n"
+                    "  railwitness correlate --nats nats://10.0.0.1:4222\n"
+                    "  railwitness ls\n"
+                    "  railwitness COMMAND --help\n"));
   app.require_subcommand(1);
   if (!arguments.empty()) {
     if (std::string error = unknown_word(app, arguments[0]); !error.empty()) return Answer{kExitUsage, "", error};
@@ -131,9 +147,8 @@ Command parse_arguments(const std::vector<std::string>& arguments) {
   add_sidecar(*sidecar_app, sidecar, no_pings);
   add_correlate(*correlate_app, correlate);
   add_ls(*ls_app, ls);
-  version_app->description("Which version this is, and of the segment layout.");
   version_app->add_flag("--json", version.json, "as JSON");
-  version_app->footer(examples("  railwitness version\n  railwitness version --json\n"));
+  version_app->footer(footer("", "  railwitness version\n  railwitness version --json\n"));
 
   try {
     app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));  // CLI11 takes them from the back

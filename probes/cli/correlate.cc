@@ -67,16 +67,18 @@ class Loop {
     ever_connected_ |= problem.empty();
     if (problem == last_problem_) return;
     last_problem_ = problem;
-    say(streams_.err, problem.empty() ? fmt::format("correlate: listening to railwitness.facts.* at {}", bus::shown_url(options_.nats_url))
-                                      : fmt::format("correlate: {}; trying again", problem));
+    const bool first = problem.rfind("connecting", 0) == 0;
+    say(streams_.err, problem.empty() ? fmt::format("correlate: listening to railwitness.facts.* at {}",
+                                                    bus::shown_url(options_.nats_url))
+                                      : fmt::format("correlate: {}{}", problem, first ? "" : "; trying again"));
   }
 
   void tell_nodes(int64_t now) {
     const std::vector<std::string> silent = correlator_.silent(now);
     const size_t speaking = correlator_.speaking(now).size();
-    std::string text = fmt::format("hearing {}{} node{}", speaking,
-                                   options_.nodes ? fmt::format(" of {}", *options_.nodes) : "",
-                                   speaking == 1 && !options_.nodes ? "" : "s");
+    std::string text =
+        fmt::format("hearing {}{} node{}", speaking, options_.nodes ? fmt::format(" of {}", *options_.nodes) : "",
+                    speaking == 1 && !options_.nodes ? "" : "s");
     for (size_t i = 0; i < std::min<size_t>(silent.size(), 8); ++i) {
       text += (i == 0 ? ", nothing from " : " ") + silent[i];
     }

@@ -1,5 +1,5 @@
-// The fleet's thinking over time: keeps what each node said last, asks diagnose, keeps incidents, and decides when to ask
-// for probes. Without bus, clock or output: the present comes in, words come out.
+// The fleet's thinking over time: keeps what each node said last, asks diagnose, keeps incidents, and decides when to
+// ask for probes. Without bus, clock or output: the present comes in, words come out.
 #ifndef RAILWITNESS_PROBES_CLI_CORRELATOR_H_
 #define RAILWITNESS_PROBES_CLI_CORRELATOR_H_
 
@@ -35,16 +35,14 @@ class Correlator {
   static constexpr size_t kMaxNodes = 16'384;
 
  private:
-  struct Node {
-    model::NodeFacts facts;
-    int64_t arrived_mono_ns = 0;
-  };
-
   std::vector<std::string> nodes_where(bool silent, int64_t now_mono_ns) const;
+  void forget_old(int64_t now_mono_ns);
 
   diagnose::Thresholds thresholds_;
   diagnose::Tracker tracker_;
-  std::map<std::string, Node> nodes_;
+  std::map<std::string, size_t> index_;  // of a node in the two below
+  std::vector<model::Heard> heard_;      // ages are set before thinking
+  std::vector<int64_t> arrived_mono_ns_;
   int64_t last_probe_mono_ns_ = 0;
   uint64_t round_ = 0;
 };

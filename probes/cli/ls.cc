@@ -44,7 +44,8 @@ int64_t mono_ms() {
 
 absl::Status no_sidecar(const std::string& path, const std::string& why) {
   return absl::UnavailableError(fmt::format(
-      "no sidecar at {}: {}; start one with `railwitness sidecar`, or name its socket with --control-socket", path, why));
+      "no sidecar at {}: {}; start one with `railwitness sidecar`, or name its socket with --control-socket", path,
+      why));
 }
 
 absl::StatusOr<std::string> read_all(int fd, const std::string& path) {
@@ -114,7 +115,9 @@ class Printer {
     int64_t ns = 0;
     if (__builtin_sub_overflow(facts_.taken_mono_ns, *at, &ns) || ns < 0) ns = 0;
     const double s = static_cast<double>(ns) / 1e9;
-    return s < 120 ? fmt::format("{:.1f} s", s) : s < 7200 ? fmt::format("{:.0f} min", s / 60) : fmt::format("{:.0f} h", s / 3600);
+    return s < 120    ? fmt::format("{:.1f} s", s)
+           : s < 7200 ? fmt::format("{:.0f} min", s / 60)
+                      : fmt::format("{:.0f} h", s / 3600);
   }
 
   static std::string or_dash(const std::string& text) { return text.empty() ? "-" : text; }
@@ -161,17 +164,22 @@ class Printer {
   }
 
   std::string flows() const {
-    Table table({"PID", "PORT", "QP", "PEER", "DATA", "CARRIES", "POSTED", "DONE", "OLDEST", "RECEIVED", "WAITS", "ERROR"});
+    Table table(
+        {"PID", "PORT", "QP", "PEER", "DATA", "CARRIES", "POSTED", "DONE", "OLDEST", "RECEIVED", "WAITS", "ERROR"});
     for (const model::Process& process : facts_.processes) {
       for (const model::Flow& flow : process.flows) {
         if (flow.destroyed && !all_) continue;
-        const std::string peer = !flow.peer_gid.empty() ? flow.peer_gid : flow.peer_lid ? fmt::format("lid {}", flow.peer_lid) : "-";
+        const std::string peer = !flow.peer_gid.empty() ? flow.peer_gid
+                                 : flow.peer_lid        ? fmt::format("lid {}", flow.peer_lid)
+                                                        : "-";
         table.add({std::to_string(process.pid), fmt::format("{}/{}", or_dash(flow.device), flow.port),
                    fmt::format("{:#x}", flow.qpn), flow.peer_qpn ? fmt::format("{} {:#x}", peer, *flow.peer_qpn) : peer,
                    std::string(word(flow.direction)), std::string(word(flow.role)), std::to_string(flow.posted),
-                   std::to_string(flow.completed), age(flow.oldest_post_mono_ns), std::to_string(flow.receives_completed),
-                   age(flow.receive_wait_mono_ns),
-                   flow.first_error ? fmt::format("status {} {} ago", flow.first_error->status, age(flow.first_error->mono_ns)) : "-"});
+                   std::to_string(flow.completed), age(flow.oldest_post_mono_ns),
+                   std::to_string(flow.receives_completed), age(flow.receive_wait_mono_ns),
+                   flow.first_error
+                       ? fmt::format("status {} {} ago", flow.first_error->status, age(flow.first_error->mono_ns))
+                       : "-"});
       }
     }
     return table.empty() ? "no flows\n" : table.text();
@@ -187,7 +195,8 @@ absl::StatusOr<std::string> read_control_socket(const std::string& path) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   if (path.empty() || path.size() >= sizeof address.sun_path) {
-    return absl::InvalidArgumentError(fmt::format("'{}' is no path of a socket: 1 to {} bytes", path, sizeof address.sun_path - 1));
+    return absl::InvalidArgumentError(
+        fmt::format("'{}' is no path of a socket: 1 to {} bytes", path, sizeof address.sun_path - 1));
   }
   memcpy(address.sun_path, path.c_str(), path.size() + 1);
   const Socket fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
@@ -201,15 +210,18 @@ absl::StatusOr<std::string> read_control_socket(const std::string& path) {
   return read_all(fd.get(), path);
 }
 
-std::string tables(const model::NodeFacts& facts, bool all) { return Printer(facts, all).print(); }
+std::string tables(const model::NodeFacts& facts, bool all) {
+  return Printer(facts, all).print();
+}
 
 Answer run_ls(const LsOptions& options) {
   const absl::StatusOr<std::string> text = read_control_socket(options.control_socket);
   if (!text.ok()) return {kExitCannot, "", fmt::format("railwitness ls: {}\n", std::string(text.status().message()))};
   const absl::StatusOr<model::NodeFacts> facts = model::parse_node_facts(*text);
   if (!facts.ok()) {
-    return {kExitCannot, "", fmt::format("railwitness ls: the sidecar at {} said something else than facts: {}\n",
-                                         options.control_socket, std::string(facts.status().message()))};
+    return {kExitCannot, "",
+            fmt::format("railwitness ls: the sidecar at {} said something else than facts: {}\n",
+                        options.control_socket, std::string(facts.status().message()))};
   }
   return {kExitOk, options.json ? model::to_json(*facts) + "\n" : tables(*facts, options.all), ""};
 }

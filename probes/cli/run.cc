@@ -16,7 +16,9 @@ namespace {
 
 volatile sig_atomic_t stop_asked = 0;
 
-void ask_to_stop(int) { stop_asked = 1; }
+void ask_to_stop(int) {
+  stop_asked = 1;
+}
 
 void install_handlers() {
   struct sigaction action {};
@@ -27,7 +29,9 @@ void install_handlers() {
   signal(SIGPIPE, SIG_IGN);  // a reader that goes away is seen by the write
 }
 
-bool should_stop() { return stop_asked != 0; }
+bool should_stop() {
+  return stop_asked != 0;
+}
 
 struct Runner {
   int operator()(const Answer& answer) const {

@@ -12,9 +12,11 @@
 namespace railwitness::counter {
 namespace {
 
-// Bounds of what one port may say; real ports have 2 ports, 256 addresses and about 80 counters.
+// Bounds of what a device may say; a real one has 1 or 2 ports with a few addresses and about 80 counters each.
 constexpr size_t kMaxDevices = 256;
 constexpr size_t kMaxGids = 256;
+// Tables have up to 1024 entries, filled from the front; reading on past this many empty ones finds nothing.
+constexpr int kMaxGap = 64;
 constexpr size_t kMaxCounters = 512;
 // Address tables are long and change rarely: read again after this or when the port's state changed.
 constexpr int64_t kGidsValidNs = 10'000'000'000;
@@ -54,9 +56,11 @@ std::optional<Number> parse_number(std::string_view text, int base = 10) {
 
 std::vector<std::string> read_gids(const std::string& port_path) {
   std::vector<std::string> gids;
-  for (const std::string& entry : list_folder(port_path + "/gids", kMaxGids)) {
-    const auto gid = read_value(port_path + "/gids/" + entry);
-    if (gid && !gid->empty() && *gid != kZeroGid) gids.push_back(*gid);
+  for (int i = 0, gap = 0; gap < kMaxGap && gids.size() < kMaxGids; ++i) {
+    const auto gid = read_value(port_path + "/gids/" + std::to_string(i));
+    const bool taken = gid && !gid->empty() && *gid != kZeroGid;
+    gap = taken ? 0 : gap + 1;
+    if (taken) gids.push_back(*gid);
   }
   return gids;
 }

@@ -14,11 +14,16 @@ namespace {
 std::tuple<bool, bool, double, int> order_of(const model::Finding& finding) {
   const auto severity = [&] {
     switch (finding.cls) {
-      case model::Class::kRankDead: return 0;
-      case model::Class::kLink: return 1;
-      case model::Class::kSwitch: return 1;
-      case model::Class::kRankHung: return 2;
-      default: return 3;
+      case model::Class::kRankDead:
+        return 0;
+      case model::Class::kLink:
+        return 1;
+      case model::Class::kSwitch:
+        return 1;
+      case model::Class::kRankHung:
+        return 2;
+      default:
+        return 3;
     }
   };
   return {finding.cls == model::Class::kWait, finding.state != model::IncidentState::kConfirmed, -finding.confidence,
@@ -33,7 +38,7 @@ std::vector<model::Finding> diagnose(const std::vector<model::Heard>& nodes, con
   const WaitGraph waits(view);
   Conclusions out;
   out.explained.assign(view.processes.size(), 0);
-  out.port_explained.assign(view.ports.size(), 0);
+  out.fatal.assign(view.flows.size(), 0);
   find_ended(view, waits, out);
   find_ports_down(view, waits, out);
   find_wire(view, waits, out);

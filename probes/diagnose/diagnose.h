@@ -1,4 +1,5 @@
-// From facts to findings. Pure: facts, thresholds and the present come in as arguments; no clock, file or log is touched.
+// From facts to findings. Pure: facts, thresholds and the present come in as arguments; no clock, file or log is
+// touched.
 //
 // The same function thinks for one sidecar (one node's facts: it says what that node alone can tell, with several
 // candidates where it cannot) and for the correlator (all nodes' facts). Rules: docs/diagnosis.md.
@@ -28,8 +29,8 @@ std::vector<model::Finding> diagnose(const std::vector<model::Heard>& nodes, con
 // The probes that tell the candidates of `findings` apart: on each suspected rail, every candidate against witnesses on
 // the same rail, and witnesses against each other. Bounded: at most 64 requests. Empty if nothing is to be told apart.
 std::vector<model::PingRequest> plan_pings(const std::vector<model::Heard>& nodes,
-                                    const std::vector<model::Finding>& findings, const Thresholds& thresholds,
-                                    uint64_t id);
+                                           const std::vector<model::Finding>& findings, const Thresholds& thresholds,
+                                           uint64_t id);
 
 }  // namespace railwitness::diagnose
 

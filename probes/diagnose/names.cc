@@ -58,7 +58,9 @@ model::Component node_component(const View& view, int node) {
   return out;
 }
 
-std::string seconds(int64_t ns) { return fmt::format("{:.1f} s", static_cast<double>(ns) / 1e9); }
+std::string seconds(int64_t ns) {
+  return fmt::format("{:.1f} s", static_cast<double>(ns) / 1e9);
+}
 
 std::string port_text(const View& view, int port) {
   if (port == kNone) return "a port that nobody names";
@@ -105,9 +107,8 @@ void set_blocked(const View& view, const std::vector<int>& blocked, model::Findi
   std::map<int, std::set<int>> by_group;
   for (const int process : blocked) by_group[view.processes[process].group].insert(process);
   if (by_group.empty()) return;
-  const auto most = std::max_element(by_group.begin(), by_group.end(), [](const auto& a, const auto& b) {
-    return a.second.size() < b.second.size();
-  });
+  const auto most = std::max_element(by_group.begin(), by_group.end(),
+                                     [](const auto& a, const auto& b) { return a.second.size() < b.second.size(); });
   std::set<int32_t> ranks;
   for (const int process : most->second) {
     if (const auto rank = view.rank_of(process)) ranks.insert(*rank);
@@ -119,9 +120,9 @@ void set_blocked(const View& view, const std::vector<int>& blocked, model::Findi
   for (const auto& [group, processes] : by_group) {
     if (group == most->first) continue;
     const std::string& job = view.processes[*processes.begin()].process->job;
-    finding.evidence_for.push_back({fmt::format("job {} is blocked as well, {} processes",
-                                                job.empty() ? "without name" : job, processes.size()),
-                                    "wait", view.node_name(view.processes[*processes.begin()].node)});
+    finding.evidence_for.push_back(
+        {fmt::format("job {} is blocked as well, {} processes", job.empty() ? "without name" : job, processes.size()),
+         "wait", view.node_name(view.processes[*processes.begin()].node)});
   }
 }
 

@@ -130,10 +130,14 @@ class Planner {
 bool to_be_told_apart(const model::Finding& finding) {
   switch (finding.cls) {
     case model::Class::kLink:
-    case model::Class::kSwitch: return finding.subclass != "port_down" && finding.subclass != "down";
-    case model::Class::kUnknown: return true;
-    case model::Class::kWait: return finding.subclass == "cycle";
-    default: return false;
+    case model::Class::kSwitch:
+      return finding.subclass != "port_down" && finding.subclass != "down";
+    case model::Class::kUnknown:
+      return true;
+    case model::Class::kWait:
+      return finding.subclass == "cycle";
+    default:
+      return false;
   }
 }
 

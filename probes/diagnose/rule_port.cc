@@ -18,25 +18,25 @@ struct Affected {
 
 // A port that is down needs less patience than a suspicion: a quarter of it for a post.
 bool hangs(const View& view, const FlowView& flow) {
-  return hangs_on_peer(view, flow) || (flow.flow->role != model::Role::kFlush &&
-                                       flow.oldest_post_age.value_or(0) >= view.thresholds.wire_ns / 4);
+  return hangs_on_peer(view, flow) ||
+         (flow.flow->role != model::Role::kFlush && flow.oldest_post_age.value_or(0) >= view.thresholds.wire_ns / 4);
 }
 
-Affected affected_by(const View& view, int port) {
+Affected affected_by(const View& view, const Conclusions& known, int port) {
   Affected out;
   for (size_t i = 0; i < view.flows.size(); ++i) {
     const FlowView& flow = view.flows[i];
     if (flow.port != port && flow.peer_port != port) continue;
-    if (!flow.usable || !hangs(view, flow)) continue;
+    if ((!flow.usable && !known.fatal[i]) || !hangs(view, flow)) continue;
     const int peer = view.peer_process(static_cast<int>(i));
-    if (peer != kNone && view.processes[peer].ended) continue;  // hangs for that reason
+    if (peer != kNone && view.processes[peer].ended && !known.fatal[i]) continue;  // hangs for that reason
     out.flows.push_back(static_cast<int>(i));
     out.processes.insert(flow.process);
     if (peer != kNone) out.processes.insert(peer);
     const int far = flow.port == port ? flow.peer_port : flow.port;
     if (far != kNone && far != port && !view.ports[far].down) out.far_ports.insert(far);
-    const int64_t age = std::max({flow.oldest_post_age.value_or(0), flow.receive_wait_age.value_or(0),
-                                  flow.error_age.value_or(0)});
+    const int64_t age =
+        std::max({flow.oldest_post_age.value_or(0), flow.receive_wait_age.value_or(0), flow.error_age.value_or(0)});
     out.oldest_age_now = std::max(out.oldest_age_now, view.age_now_of(flow.process, age));
   }
   return out;
@@ -51,12 +51,11 @@ int64_t down_for(const View& view, int port, int64_t otherwise) {
 void say_flows(const View& view, const Affected& affected, model::Finding& finding) {
   for (const int index : affected.flows) {
     const FlowView& flow = view.flows[index];
-    const std::string between = flow.peer_port == kNone ? port_text(view, flow.port)
-                                                        : pair_text(view, flow.port, flow.peer_port);
+    const std::string between =
+        flow.peer_port == kNone ? port_text(view, flow.port) : pair_text(view, flow.port, flow.peer_port);
     std::string text;
     if (flow.oldest_post_age) {
-      text = fmt::format("{} posts from {} unfinished, oldest {}",
-                         unfinished_posts(flow), between,
+      text = fmt::format("{} posts from {} unfinished, oldest {}", unfinished_posts(flow), between,
                          seconds(*flow.oldest_post_age));
     } else {
       text = fmt::format("{}: a receive outstanding for {}", between, seconds(flow.receive_wait_age.value_or(0)));
@@ -141,9 +140,9 @@ model::Finding whole_switch(const View& view, const WaitGraph& waits, int index,
   finding.confidence = 0.93;
   finding.culprit = {switch_component(view, index)};
   finding.onset_wall_ns = view.wall_ago(age > 0 ? age : all.oldest_age_now);
-  finding.evidence_for.push_back({fmt::format("all {} ports on {} that are seen are down", ports.size(),
-                                              switch_text(view, index)),
-                                  "port", view.node_name(view.ports[ports[0]].node)});
+  finding.evidence_for.push_back(
+      {fmt::format("all {} ports on {} that are seen are down", ports.size(), switch_text(view, index)), "port",
+       view.node_name(view.ports[ports[0]].node)});
   say_flows(view, all, finding);
   const std::vector<int> ends(all.processes.begin(), all.processes.end());
   std::vector<int> blocked = waits.blocked_by(ends);
@@ -159,8 +158,10 @@ std::vector<int> healthy_ports(const View& view, int node, const std::vector<int
   std::set<int> working, hanging;
   for (const FlowView& flow : view.flows) {
     if (!flow.usable || flow.port == kNone || view.ports[flow.port].node != node) continue;
-    if (hangs_on_peer(view, flow)) hanging.insert(flow.port);
-    else if (flow.flow->completed > 0) working.insert(flow.port);
+    if (hangs_on_peer(view, flow))
+      hanging.insert(flow.port);
+    else if (flow.flow->completed > 0)
+      working.insert(flow.port);
   }
   std::vector<int> out;
   for (const int port : working) {
@@ -174,7 +175,7 @@ void find_ports_down(const View& view, const WaitGraph& waits, Conclusions& out)
   std::map<int, Affected> down;
   for (size_t p = 0; p < view.ports.size(); ++p) {
     if (!view.ports[p].down) continue;
-    Affected affected = affected_by(view, static_cast<int>(p));
+    Affected affected = affected_by(view, out, static_cast<int>(p));
     if (!affected.flows.empty()) down.emplace(static_cast<int>(p), std::move(affected));
   }
   std::set<int> told;
@@ -183,7 +184,6 @@ void find_ports_down(const View& view, const WaitGraph& waits, Conclusions& out)
     told.insert(ports.begin(), ports.end());
   }
   for (const auto& [port, affected] : down) {
-    out.port_explained[port] = 1;
     for (const int process : affected.processes) out.explained[process] = 1;
     if (told.count(port) == 0) out.findings.push_back(one_port(view, waits, port, affected));
   }

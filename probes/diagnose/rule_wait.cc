@@ -15,8 +15,8 @@ namespace {
 // A circle of waits is what a path looks like that loses clear-to-send writes, and also what a job looks like whose
 // host has queued the next collective behind a long computation. Probes tell; until they have had time to, and for as
 // long as they say that the rails are healthy, it is a wait.
-constexpr int64_t kCycleWithoutProbes = 3;   // times the threshold of a wait: then a suspicion anyway
-constexpr int64_t kCycleWithProbes = 15;     // all answered: then a stall without known cause
+constexpr int64_t kCycleWithoutProbes = 3;  // times the threshold of a wait: then a suspicion anyway
+constexpr int64_t kCycleWithProbes = 15;    // all answered: then a stall without known cause
 
 class Waits {
  public:
@@ -29,8 +29,10 @@ class Waits {
       const int process = static_cast<int>(p);
       if (settled_[p] || !waited_for(process)) continue;
       if (!graph_.of_waiter(process).empty() || view_.processes[p].ended) continue;
-      if (view_.nodes[view_.processes[p].node].silent) blind(process);
-      else if (!view_.processes[p].stopped) idle_or_busy(process);
+      if (view_.nodes[view_.processes[p].node].silent)
+        blind(process);
+      else if (!view_.processes[p].stopped)
+        idle_or_busy(process);
       ends.push_back(process);
     }
     settle(ends);
@@ -102,9 +104,9 @@ class Waits {
     finding.subclass = "blind";
     finding.confidence = 0.3;
     finding.culprit = {node_component(view_, node)};
-    finding.evidence_against.push_back({fmt::format("nothing heard from {} for {}", view_.node_name(node),
-                                                    seconds(view_.nodes[node].heard->age_ns)),
-                                        "coverage", view_.node_name(node)});
+    finding.evidence_against.push_back(
+        {fmt::format("nothing heard from {} for {}", view_.node_name(node), seconds(view_.nodes[node].heard->age_ns)),
+         "coverage", view_.node_name(node)});
     out_.findings.push_back(std::move(finding));
   }
 
@@ -156,8 +158,7 @@ class Waits {
       out.oldest = std::max(out.oldest, wait.age);
       out.oldest_now = std::max(out.oldest_now, wait.age_now);
       const bool known = flow.port != kNone && flow.peer_port != kNone;
-      const bool answered =
-          known && probed(view_, flow.port, flow.peer_port, wait.age_now) == ProbeWord::kAnswered;
+      const bool answered = known && probed(view_, flow.port, flow.peer_port, wait.age_now) == ProbeWord::kAnswered;
       out.all_answered &= answered;
       for (const int port : {flow.port, flow.peer_port}) {
         if (port != kNone) out.ports.insert(port);
@@ -198,7 +199,8 @@ class Waits {
       finding.cls = model::Class::kLink;
       finding.subclass = "silent_loss";
       finding.confidence = 0.2;
-      finding.evidence_against.push_back({"not every pair of ports has been probed: the job may be computing", "coverage", ""});
+      finding.evidence_against.push_back(
+          {"not every pair of ports has been probed: the job may be computing", "coverage", ""});
       suspects = &circle.unproven_ports;
     } else {
       finding.cls = model::Class::kWait;
@@ -219,6 +221,8 @@ class Waits {
 
 }  // namespace
 
-void find_waits(const View& view, const WaitGraph& waits, Conclusions& out) { Waits(view, waits, out).run(); }
+void find_waits(const View& view, const WaitGraph& waits, Conclusions& out) {
+  Waits(view, waits, out).run();
+}
 
 }  // namespace railwitness::diagnose

@@ -13,7 +13,8 @@
 namespace railwitness::diagnose {
 namespace {
 
-// A transport error is a fact of the past: it speaks for the path for this long.
+// A transport error is a fact of the past: it speaks for the path for this long, and longer while somebody waits at
+// either end and no probe has been answered since.
 constexpr int64_t kErrorSpeaksNs = 60'000'000'000;
 
 class Wire {
@@ -37,10 +38,14 @@ class Wire {
     const FlowView& flow = view_.flows[index];
     const ProcessView& own = view_.processes[flow.process];
     if (!flow.usable || own.stopped || flow.flow->role == model::Role::kFlush) return false;
-    if (flow.port == kNone || flow.port == flow.peer_port || view_.ports[flow.port].down) return false;
-    if (flow.peer_port != kNone && view_.ports[flow.peer_port].down) return false;
+    if (!between_ports_that_are_up(flow)) return false;
     const int peer = view_.peer_process(index);
     return peer == kNone || (!view_.processes[peer].ended && !view_.processes[peer].stopped);
+  }
+
+  bool between_ports_that_are_up(const FlowView& flow) const {
+    if (flow.port == kNone || flow.port == flow.peer_port || view_.ports[flow.port].down) return false;
+    return flow.peer_port == kNone || !view_.ports[flow.peer_port].down;
   }
 
   void add(int index, int64_t age) {
@@ -54,15 +59,24 @@ class Wire {
 
   void judge(int index) {
     const FlowView& flow = view_.flows[index];
+    if (out_.fatal[index] && between_ports_that_are_up(flow)) add(index, *flow.error_age);
     if (!only_the_path_is_left(index)) return;
     // A queue pair that never finished anything may still be setting up (address resolution, first registration).
     const int64_t wire_ns = view_.thresholds.wire_ns * (flow.flow->completed == 0 ? 3 : 1);
     if (flow.oldest_post_age && *flow.oldest_post_age > wire_ns) {
       // If nobody asks for completions, a missing one means nothing.
       if (view_.processes[flow.process].polling) add(index, *flow.oldest_post_age);
-    } else if (flow.error_age && *flow.error_age < kErrorSpeaksNs) {
+    } else if (flow.error_age && (*flow.error_age < kErrorSpeaksNs || somebody_waits(index))) {
       if (!answers_since(flow, view_.age_now_of(flow.process, *flow.error_age))) add(index, *flow.error_age);
     }
+  }
+
+  bool somebody_waits(int index) const {
+    const int peer = view_.peer_process(index);
+    for (const int process : {view_.flows[index].process, peer}) {
+      if (process != kNone && !(waits_.of_waiter(process).empty() && waits_.on_target(process).empty())) return true;
+    }
+    return false;
   }
 
   bool answers_since(const FlowView& flow, int64_t onset_age) const {
@@ -168,21 +182,11 @@ class Wire {
       finding.culprit.push_back(suspect.is_switch ? switch_component(view_, suspect.index)
                                                   : edge_component(view_, suspect.index));
       if (!suspect.is_switch) ports.push_back(suspect.index);
-      else for (const int port : ports_of(suspect.index)) out_.port_explained[port] = 1;
     }
-    for (const int port : ports) out_.port_explained[port] = 1;
     say_probes(found, finding);
     say_counts(found, finding);
     exonerate(found, ports, finding);
     return finding;
-  }
-
-  std::vector<int> ports_of(int switch_index) const {
-    std::vector<int> out;
-    for (size_t p = 0; p < view_.ports.size(); ++p) {
-      if (view_.ports[p].switch_index == switch_index) out.push_back(static_cast<int>(p));
-    }
-    return out;
   }
 
   void say_pair(const BadPair& pair, model::Finding& finding) const {
@@ -194,27 +198,31 @@ class Wire {
     for (const int index : pair.flows) {
       const FlowView& flow = view_.flows[index];
       Sum& sum = sums[{flow.port, flow.peer_port}];
-      if (flow.oldest_post_age) sum.posts += unfinished_posts(flow);
-      else if (flow.error_age) sum.errors += 1;
-      else sum.waits += 1;
+      if (flow.oldest_post_age)
+        sum.posts += unfinished_posts(flow);
+      else if (flow.error_age)
+        sum.errors += 1;
+      else
+        sum.waits += 1;
       sum.oldest = std::max(sum.oldest, flow.oldest_post_age.value_or(flow.receive_wait_age.value_or(0)));
       if (flow.peer == kNone) coverage(flow, finding);
     }
     for (const auto& [ends, sum] : sums) {
-      const std::string between = ends.second == kNone ? port_text(view_, ends.first)
-                                                       : pair_text(view_, ends.first, ends.second);
+      const std::string between =
+          ends.second == kNone ? port_text(view_, ends.first) : pair_text(view_, ends.first, ends.second);
       const std::string& node = view_.node_name(view_.ports[ends.first].node);
       if (sum.posts > 0) {
         finding.evidence_for.push_back(
-            {fmt::format("{} posts from {} unfinished, oldest {}", sum.posts, between, seconds(sum.oldest)), "flow", node});
+            {fmt::format("{} posts from {} unfinished, oldest {}", sum.posts, between, seconds(sum.oldest)), "flow",
+             node});
       }
       if (sum.errors > 0) {
         finding.evidence_for.push_back(
             {fmt::format("{}: {} queue pairs gave up after their retries", between, sum.errors), "flow", node});
       }
       if (sum.waits > 0) {
-        finding.evidence_for.push_back({fmt::format("{}: {} receives outstanding for {} with nothing arriving",
-                                                    between, sum.waits, seconds(sum.oldest)),
+        finding.evidence_for.push_back({fmt::format("{}: {} receives outstanding for {} with nothing arriving", between,
+                                                    sum.waits, seconds(sum.oldest)),
                                         "wait", node});
       }
     }
@@ -222,9 +230,9 @@ class Wire {
 
   void coverage(const FlowView& flow, model::Finding& finding) const {
     const std::string text = flow.peer_port != kNone && view_.ports[flow.peer_port].node != kNone
-        ? fmt::format("no facts of the process at the other end on {}",
-                      view_.node_name(view_.ports[flow.peer_port].node))
-        : "nothing is known of the other end's node";
+                                 ? fmt::format("no facts of the process at the other end on {}",
+                                               view_.node_name(view_.ports[flow.peer_port].node))
+                                 : "nothing is known of the other end's node";
     const auto same = [&](const model::Evidence& e) { return e.text == text; };
     if (std::none_of(finding.evidence_against.begin(), finding.evidence_against.end(), same)) {
       finding.evidence_against.push_back({text, "coverage", view_.node_name(view_.processes[flow.process].node)});
@@ -239,9 +247,8 @@ class Wire {
     std::vector<std::string> lost, beside;
     for (const PingView& ping : view_.pings) {
       if (ping.age_now > found.onset_age) continue;
-      const bool through = std::any_of(found.suspects.begin(), found.suspects.end(), [&](const Suspect& s) {
-        return touches(s, ping.from) || touches(s, ping.to);
-      });
+      const bool through = std::any_of(found.suspects.begin(), found.suspects.end(),
+                                       [&](const Suspect& s) { return touches(s, ping.from) || touches(s, ping.to); });
       if (through && !ping.answered) lost.push_back(pair_text(view_, ping.from, ping.to));
       if (!through && ping.answered) beside.push_back(pair_text(view_, ping.from, ping.to));
     }
@@ -265,8 +272,8 @@ class Wire {
       if (!only.is_switch && others.size() >= 2) {
         std::vector<std::string> names;
         for (const int port : others) names.push_back(port_text(view_, port));
-        finding.evidence_for.push_back({fmt::format("it fails with {} others: {}", others.size(), listed(names)), "flow",
-                                        view_.node_name(view_.ports[only.index].node)});
+        finding.evidence_for.push_back({fmt::format("it fails with {} others: {}", others.size(), listed(names)),
+                                        "flow", view_.node_name(view_.ports[only.index].node)});
       }
       return;
     }
@@ -276,11 +283,14 @@ class Wire {
   // Ends that work with somebody else, other rails of the suspected nodes, the ranks at both ends, and the switch where
   // other pairs get across it.
   void exonerate(const Localisation& found, const std::vector<int>& culprits, model::Finding& finding) const {
-    const auto suspected = [&](int port) { return std::find(culprits.begin(), culprits.end(), port) != culprits.end(); };
+    const auto suspected = [&](int port) {
+      return std::find(culprits.begin(), culprits.end(), port) != culprits.end();
+    };
     std::set<int> edges, ranks, switches;
     for (const BadPair& pair : found.explained) {
       for (const int port : {pair.a, pair.b}) {
-        if (port != kNone && !suspected(port) && (found.proven || works_with_others(port, found.onset_age))) edges.insert(port);
+        if (port != kNone && !suspected(port) && (found.proven || works_with_others(port, found.onset_age)))
+          edges.insert(port);
         if (port == kNone || view_.ports[port].node == kNone || !suspected(port)) continue;
         for (const int other : healthy_ports(view_, view_.ports[port].node, culprits)) edges.insert(other);
       }
@@ -307,9 +317,10 @@ class Wire {
   }
 
   bool works_with_others(int port, int64_t onset_age) const {
-    return std::any_of(view_.pings.begin(), view_.pings.end(), [&](const PingView& ping) {
-             return ping.answered && ping.age_now <= onset_age && (ping.from == port || ping.to == port);
-           }) ||
+    return std::any_of(view_.pings.begin(), view_.pings.end(),
+                       [&](const PingView& ping) {
+                         return ping.answered && ping.age_now <= onset_age && (ping.from == port || ping.to == port);
+                       }) ||
            std::any_of(view_.flows.begin(), view_.flows.end(), [&](const FlowView& flow) {
              return (flow.port == port || flow.peer_port == port) && flow.last_completion_age_now &&
                     *flow.last_completion_age_now < onset_age - kOnsetSlackNs && !flow.error_age &&
@@ -325,6 +336,8 @@ class Wire {
 
 }  // namespace
 
-void find_wire(const View& view, const WaitGraph& waits, Conclusions& out) { Wire(view, waits, out).run(); }
+void find_wire(const View& view, const WaitGraph& waits, Conclusions& out) {
+  Wire(view, waits, out).run();
+}
 
 }  // namespace railwitness::diagnose

@@ -12,8 +12,8 @@ namespace railwitness::diagnose {
 
 struct Conclusions {
   std::vector<model::Finding> findings;
-  std::vector<char> explained;      // by process: why it does not move is said by a finding
-  std::vector<char> port_explained; // by port: a finding names it
+  std::vector<char> explained;  // by process: why it does not move is said by a finding
+  std::vector<char> fatal;      // by flow: its process ended because this path failed, so it speaks for the path
 };
 
 // A flow that has something to do and does not get on, as evidence against its other end. Younger than a suspicion of

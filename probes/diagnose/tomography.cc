@@ -10,18 +10,20 @@
 namespace railwitness::diagnose {
 namespace {
 
-constexpr double kQ = 0.005;            // a path over healthy components fails by chance
-constexpr double kProbeWeight = 6;      // log-odds of a round of probes
-constexpr double kSwitchPrior = -3;     // an edge fails more often than a switch
-constexpr double kTie = 1;              // log-likelihoods nearer than this are not told apart
+constexpr double kQ = 0.005;         // a path over healthy components fails by chance
+constexpr double kProbeWeight = 6;   // log-odds of a round of probes
+constexpr double kSwitchPrior = -3;  // an edge fails more often than a switch
+constexpr double kTie = 1;           // log-likelihoods nearer than this are not told apart
 constexpr size_t kMaxLocalisations = 16;
 
 using Pair = std::pair<int, int>;  // ordered: first < second
 
-Pair pair_of(int a, int b) { return {std::min(a, b), std::max(a, b)}; }
+Pair pair_of(int a, int b) {
+  return {std::min(a, b), std::max(a, b)};
+}
 
-// Per pair of ports, whether probes since `onset_age` are answered. A probe needs both ways, so of two directions in one
-// round one answer is enough; an answer that is older than the silence after it by more than a round is outdated.
+// Per pair of ports, whether probes since `onset_age` are answered. A probe needs both ways, so of two directions in
+// one round one answer is enough; an answer that is older than the silence after it by more than a round is outdated.
 std::map<Pair, bool> probe_words(const View& view, int64_t onset_age) {
   constexpr int64_t kRoundNs = 2'000'000'000;
   constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
@@ -264,8 +266,10 @@ class Cluster {
     std::set<int> nodes_on, nodes_beside;
     for (const auto& [port, probed] : probes_) {
       const int node = view_.ports[port].node;
-      if (switch_of(port) == index) nodes_on.insert(node);
-      else if (!probed.answered.empty()) nodes_beside.insert(node);
+      if (switch_of(port) == index)
+        nodes_on.insert(node);
+      else if (!probed.answered.empty())
+        nodes_beside.insert(node);
     }
     return std::any_of(nodes_on.begin(), nodes_on.end(), [&](int node) { return nodes_beside.count(node) != 0; });
   }

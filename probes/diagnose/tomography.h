@@ -24,8 +24,8 @@ struct Suspect {
 };
 
 struct Localisation {
-  std::vector<Suspect> suspects;  // several: the facts cannot tell which of these
-  std::vector<BadPair> explained; // pairs with flows that it explains
+  std::vector<Suspect> suspects;   // several: the facts cannot tell which of these
+  std::vector<BadPair> explained;  // pairs with flows that it explains
   int64_t onset_age = 0;
   double confidence = 0;
   bool proven = false;        // probes through it fail, and beside it pass

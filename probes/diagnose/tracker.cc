@@ -25,21 +25,29 @@ Family family_of(Class cls) {
     case Class::kLink:
     case Class::kSwitch:
     case Class::kCongestion:
-    case Class::kUnknown: return Family::kFabric;
+    case Class::kUnknown:
+      return Family::kFabric;
     case Class::kRankDead:
-    case Class::kRankHung: return Family::kProcess;
-    default: return Family::kOther;
+    case Class::kRankHung:
+      return Family::kProcess;
+    default:
+      return Family::kOther;
   }
 }
 
 bool same(const Component& a, const Component& b) {
   if (a.kind != b.kind) return false;
   switch (a.kind) {
-    case ComponentKind::kNode: return a.node == b.node;
-    case ComponentKind::kRank: return a.node == b.node && a.rank == b.rank && a.pid == b.pid;
-    case ComponentKind::kEdge: return a.node == b.node && a.device == b.device && a.port == b.port && a.gid == b.gid;
-    case ComponentKind::kSwitch: return a.switch_name == b.switch_name && (!a.switch_name.empty() || a.rail == b.rail);
-    case ComponentKind::kGpu: return a.node == b.node && a.rank == b.rank;
+    case ComponentKind::kNode:
+      return a.node == b.node;
+    case ComponentKind::kRank:
+      return a.node == b.node && a.rank == b.rank && a.pid == b.pid;
+    case ComponentKind::kEdge:
+      return a.node == b.node && a.device == b.device && a.port == b.port && a.gid == b.gid;
+    case ComponentKind::kSwitch:
+      return a.switch_name == b.switch_name && (!a.switch_name.empty() || a.rail == b.rail);
+    case ComponentKind::kGpu:
+      return a.node == b.node && a.rank == b.rank;
   }
   return false;
 }
@@ -61,7 +69,9 @@ bool subset(const std::vector<Component>& a, const std::vector<Component>& b) {
   return std::all_of(a.begin(), a.end(), [&](const Component& c) { return contains(b, c); });
 }
 
-bool same_set(const std::vector<Component>& a, const std::vector<Component>& b) { return subset(a, b) && subset(b, a); }
+bool same_set(const std::vector<Component>& a, const std::vector<Component>& b) {
+  return subset(a, b) && subset(b, a);
+}
 
 bool overlap(const std::vector<Component>& a, const std::vector<Component>& b) {
   return std::any_of(a.begin(), a.end(), [&](const Component& c) {
@@ -116,7 +126,9 @@ bool sharpen(Incident& incident, const Finding& finding, int64_t now_wall_ns) {
   return changed;
 }
 
-bool is_incident(const Finding& finding) { return finding.cls != Class::kWait && finding.cls != Class::kNone; }
+bool is_incident(const Finding& finding) {
+  return finding.cls != Class::kWait && finding.cls != Class::kNone;
+}
 
 std::string stamp(int64_t wall_ns) {
   const std::time_t seconds = static_cast<std::time_t>(std::max<int64_t>(wall_ns, 0) / 1'000'000'000);
@@ -145,9 +157,9 @@ Changes Tracker::update(const std::vector<Finding>& findings, int64_t now_wall_n
       if (taken[f] || !is_incident(findings[f])) continue;
       for (size_t i = 0; i < continued.size(); ++i) {
         if (continued[i]) continue;
-        const bool match = exact ? open_[i].finding.cls == findings[f].cls &&
-                                       same_set(open_[i].finding.culprit, findings[f].culprit)
-                                 : continues(findings[f], open_[i]);
+        const bool match =
+            exact ? open_[i].finding.cls == findings[f].cls && same_set(open_[i].finding.culprit, findings[f].culprit)
+                  : continues(findings[f], open_[i]);
         if (!match) continue;
         continued[i] = taken[f] = 1;
         if (sharpen(open_[i], findings[f], now_wall_ns)) changes.incidents.push_back(open_[i]);
@@ -168,8 +180,8 @@ Changes Tracker::update(const std::vector<Finding>& findings, int64_t now_wall_n
 void Tracker::close_quiet(const std::vector<Finding>& findings, int64_t now_wall_ns, Changes& changes) {
   for (Incident& incident : open_) {
     if (now_wall_ns - incident.updated_wall_ns < kQuietNs) continue;
-    const bool still_stuck = std::any_of(findings.begin(), findings.end(),
-                                         [&](const Finding& f) { return same_job(f, incident.finding); });
+    const bool still_stuck =
+        std::any_of(findings.begin(), findings.end(), [&](const Finding& f) { return same_job(f, incident.finding); });
     const bool recovered = incident.state == IncidentState::kConfirmed || !still_stuck;
     incident.state = recovered ? IncidentState::kRecovered : IncidentState::kWithdrawn;
     if (recovered) incident.recovered_wall_ns = incident.updated_wall_ns;

@@ -1,7 +1,6 @@
 #include "probes/diagnose/view.h"
 
 #include <algorithm>
-#include <limits>
 #include <tuple>
 #include <unordered_map>
 #include <utility>
@@ -11,9 +10,11 @@
 namespace railwitness::diagnose {
 namespace {
 
-int64_t saturating_add(int64_t a, int64_t b) {
-  int64_t sum = 0;
-  return __builtin_add_overflow(a, b, &sum) ? std::numeric_limits<int64_t>::max() : sum;
+// Ages end here, so that sums of several cannot overflow, whatever a clock says.
+constexpr int64_t kMaxAgeNs = int64_t{10} * 365 * 86'400 * 1'000'000'000;
+
+int64_t bounded_age(int64_t age) {
+  return std::clamp<int64_t>(age, 0, kMaxAgeNs);
 }
 
 constexpr uint32_t kRetryExceeded = 12;  // IBV_WC_RETRY_EXC_ERR: the path or the other end did not answer
@@ -72,8 +73,10 @@ class Builder {
     std::map<std::string, int> by_name;
     for (const model::Heard& heard : nodes) {
       const auto [at, is_new] = by_name.emplace(heard.facts.node, static_cast<int>(view_.nodes.size()));
-      if (is_new) view_.nodes.push_back({&heard, false});
-      else if (heard.age_ns < view_.nodes[at->second].heard->age_ns) view_.nodes[at->second].heard = &heard;
+      if (is_new)
+        view_.nodes.push_back({&heard, false});
+      else if (heard.age_ns < view_.nodes[at->second].heard->age_ns)
+        view_.nodes[at->second].heard = &heard;
     }
     for (NodeView& node : view_.nodes) {
       node.silent = node.heard->age_ns > view_.thresholds.node_silent_ns;
@@ -263,8 +266,8 @@ class Builder {
     for (size_t i = 0; i < view_.flows.size(); ++i) {
       FlowView& flow = view_.flows[i];
       if (choice[i] != kNone && choice[choice[i]] == static_cast<int>(i)) flow.peer = choice[i];
-      flow.peer_port = flow.peer != kNone ? view_.flows[flow.peer].port
-                                          : peer_port_by_gid(normal_gid(flow.flow->peer_gid), flow);
+      flow.peer_port =
+          flow.peer != kNone ? view_.flows[flow.peer].port : peer_port_by_gid(normal_gid(flow.flow->peer_gid), flow);
     }
   }
 
@@ -379,13 +382,13 @@ class Builder {
 int64_t age_when_spoken(const model::Heard& heard, int64_t mono_ns) {
   int64_t age = 0;
   if (__builtin_sub_overflow(heard.facts.taken_mono_ns, mono_ns, &age)) {
-    return heard.facts.taken_mono_ns > mono_ns ? std::numeric_limits<int64_t>::max() : 0;
+    return heard.facts.taken_mono_ns > mono_ns ? kMaxAgeNs : 0;
   }
-  return std::max<int64_t>(age, 0);
+  return bounded_age(age);
 }
 
 int64_t age_now(const model::Heard& heard, int64_t mono_ns) {
-  return saturating_add(age_when_spoken(heard, mono_ns), std::max<int64_t>(heard.age_ns, 0));
+  return bounded_age(age_when_spoken(heard, mono_ns) + bounded_age(heard.age_ns));
 }
 
 std::optional<int32_t> View::rank_of(int process) const {
@@ -399,7 +402,7 @@ const std::string& View::node_name(int node) const {
 }
 
 int64_t View::age_now_of(int process, int64_t age_when_it_spoke) const {
-  return saturating_add(age_when_it_spoke, std::max<int64_t>(nodes[processes[process].node].heard->age_ns, 0));
+  return bounded_age(age_when_it_spoke + bounded_age(nodes[processes[process].node].heard->age_ns));
 }
 
 int64_t View::wall_ago(int64_t age) const {

@@ -90,7 +90,7 @@ struct View {
 
 View build_view(const std::vector<model::Heard>& nodes, const Thresholds& thresholds, int64_t now_wall_ns);
 
-// Age of a moment of `heard`'s node; never negative, saturating: clocks may say anything.
+// Age of a moment of `heard`'s node; from 0 to ten years: clocks may say anything.
 int64_t age_when_spoken(const model::Heard& heard, int64_t mono_ns);
 int64_t age_now(const model::Heard& heard, int64_t mono_ns);
 

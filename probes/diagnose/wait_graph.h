@@ -16,8 +16,8 @@ struct Wait {
   int on = kNone;      // process; kNone: nobody's facts name the other end
   int64_t age = 0;     // when the waiter's node spoke
   int64_t age_now = 0;
-  bool ripe = false;     // older than the threshold for a wait; younger ones only tell who is blocked
-  bool arriving = false; // the other end has a post in flight on this queue pair: the wire's matter, not q's
+  bool ripe = false;      // older than the threshold for a wait; younger ones only tell who is blocked
+  bool arriving = false;  // the other end has a post in flight on this queue pair: the wire's matter, not q's
 };
 
 class WaitGraph {

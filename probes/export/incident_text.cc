@@ -73,7 +73,8 @@ std::string path_of(const Component& c) {
 
 std::string short_name(const Component& c) {
   switch (c.kind) {
-    case ComponentKind::kNode: return c.node;
+    case ComponentKind::kNode:
+      return c.node;
     case ComponentKind::kRank:
     case ComponentKind::kGpu:
       if (c.rank) return fmt::format("rank {}", *c.rank);
@@ -140,8 +141,9 @@ std::vector<Part> culprit_parts(const Finding& finding) {
     const Component& only = finding.culprit[0];
     std::vector<Part> parts = {{where(only), 0}, {path_of(only), 2}};
     if (only.kind == ComponentKind::kEdge && !only.edge_present) {
-      parts.push_back({fmt::format("({} {:.0f} s ago)", only.edge_source,
-                                   static_cast<double>(only.edge_age_ns.value_or(0)) / 1e9), 4});
+      parts.push_back(
+          {fmt::format("({} {:.0f} s ago)", only.edge_source, static_cast<double>(only.edge_age_ns.value_or(0)) / 1e9),
+           4});
     }
     return parts;
   }
@@ -212,7 +214,9 @@ ordered_json evidence_json(const std::vector<model::Evidence>& evidence) {
   return out;
 }
 
-std::string dumped(const ordered_json& value) { return value.dump(-1, ' ', false, ordered_json::error_handler_t::replace); }
+std::string dumped(const ordered_json& value) {
+  return value.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
+}
 
 // 64-bit numbers are text: many readers of JSON round them.
 ordered_json comm_json(const Finding& finding) {
@@ -234,12 +238,14 @@ std::string one_line(const Incident& incident, int64_t now_wall_ns) {
   std::vector<Part> parts = {
       {fmt::format("{} {} {:.2f}", word(finding.cls), word(incident.state), finding.confidence), 0}};
   for (Part& part : culprit_parts(finding)) parts.push_back(std::move(part));
-  parts.push_back({fmt::format("{} {:.1f} s", subclass_words(finding), seconds_between(incident.onset_wall_ns, end)), 0});
+  parts.push_back(
+      {fmt::format("{} {:.1f} s", subclass_words(finding), seconds_between(incident.onset_wall_ns, end)), 0});
   parts.push_back(blocked_part(finding));
   parts.push_back(exonerated_part(finding));
   if (!finding.blind.empty()) {
     parts.push_back({fmt::format("blind: {}{}", finding.blind[0],
-                                 finding.blind.size() > 1 ? fmt::format(" +{}", finding.blind.size() - 1) : ""), 3});
+                                 finding.blind.size() > 1 ? fmt::format(" +{}", finding.blind.size() - 1) : ""),
+                     3});
   }
   return fitted(std::move(parts));
 }
@@ -259,7 +265,8 @@ std::string to_json(const Incident& incident, int64_t now_wall_ns) {
   out["onset"] = rfc3339(incident.onset_wall_ns);
   out["detected"] = rfc3339(incident.detected_wall_ns);
   out["updated"] = rfc3339(incident.updated_wall_ns);
-  out["recovered"] = incident.recovered_wall_ns ? ordered_json(rfc3339(*incident.recovered_wall_ns)) : ordered_json(nullptr);
+  out["recovered"] =
+      incident.recovered_wall_ns ? ordered_json(rfc3339(*incident.recovered_wall_ns)) : ordered_json(nullptr);
   out["culprit"] = components_json(finding.culprit);
   out["path"] = finding.culprit.size() == 1 ? path_of(finding.culprit[0]) : std::string();
   out["evidence_for"] = evidence_json(finding.evidence_for);
@@ -274,9 +281,10 @@ std::string to_json(const Incident& incident, int64_t now_wall_ns) {
 std::string wait_line(const Finding& finding, int64_t now_wall_ns) {
   const double since = seconds_between(finding.onset_wall_ns, now_wall_ns);
   if (finding.subclass == "cycle" || finding.culprit.empty()) {
-    return cut(fmt::format("ranks {} wait for each other since {:.1f} s ({})", ranks_text(finding.ranks_blocked), since,
-                           finding.evidence_against.empty() ? "their rails are being probed" : "their rails answer probes"),
-               kMaxLine);
+    return cut(
+        fmt::format("ranks {} wait for each other since {:.1f} s ({})", ranks_text(finding.ranks_blocked), since,
+                    finding.evidence_against.empty() ? "their rails are being probed" : "their rails answer probes"),
+        kMaxLine);
   }
   std::string how;
   if (!finding.evidence_for.empty() && finding.evidence_for[0].kind == "process") {

@@ -10,7 +10,8 @@
 namespace railwitness::exporter {
 
 // At most 160 characters (not bytes), e.g.
-// LINK confirmed 0.97  n13 rail 3  mlx5_3/1 ► cable C-0417 ► leaf-r3-p1:14  port down 1.1 s  job 8812 blocked 256 ranks  rank 104 exonerated
+// LINK confirmed 0.97  n13 rail 3  mlx5_3/1 ► cable C-0417 ► leaf-r3-p1:14  port down 1.1 s  job 8812 blocked 256 ranks
+// rank 104 exonerated
 std::string one_line(const model::Incident& incident, int64_t now_wall_ns);
 // {"type":"incident", ...}, one line, keys as in docs/verdicts.md, with "line" the text above.
 std::string to_json(const model::Incident& incident, int64_t now_wall_ns);

@@ -23,7 +23,9 @@ absl::Status bad(const std::string& path, std::string_view what) {
 }
 
 // json0 wraps every value in an array, json only where there are several: the first one stands for both.
-const json& first_of(const json& value) { return value.is_array() && !value.empty() ? value.front() : value; }
+const json& first_of(const json& value) {
+  return value.is_array() && !value.empty() ? value.front() : value;
+}
 
 const json* member(const json& object, const char* name) {
   const json& inner = first_of(object);
@@ -156,8 +158,10 @@ class Best {
       return absl::OkStatus();
     }
     const auto known = by_netdev_.find(netdev);
-    if (known == by_netdev_.end()) by_netdev_.emplace(netdev, *std::move(found));
-    else if (found->likeness > known->second.likeness) known->second = *std::move(found);
+    if (known == by_netdev_.end())
+      by_netdev_.emplace(netdev, *std::move(found));
+    else if (found->likeness > known->second.likeness)
+      known->second = *std::move(found);
     return absl::OkStatus();
   }
 

@@ -17,7 +17,7 @@ namespace railwitness::model {
 // /proc/PID/stat, state letter; kGone: the process has exited (its socket closed and /proc has no such start time).
 enum class ProcessState { kUnknown, kRunning, kSleeping, kDiskSleep, kStopped, kZombie, kGone };
 
-enum class Direction { kUnknown, kSend, kRecv };  // of the data of the connection, seen from this end
+enum class Direction { kUnknown, kSend, kRecv };    // of the data of the connection, seen from this end
 enum class Role { kUnknown, kData, kCts, kFlush };  // what this queue pair's own sends carry
 enum class Attach { kNone, kStub, kLate, kTable };
 
@@ -44,8 +44,8 @@ struct Flow {
   uint64_t posted = 0, completed = 0, posted_bytes = 0, completed_bytes = 0;  // send work requests
   uint64_t receives_posted = 0, receives_completed = 0, received_bytes = 0;
   std::optional<int64_t> first_post_mono_ns, last_post_mono_ns, last_completion_mono_ns, last_receive_mono_ns;
-  std::optional<int64_t> oldest_post_mono_ns;    // of a signalled request without completion
-  std::optional<int64_t> receive_wait_mono_ns;   // since when a receive is outstanding and nothing arrives
+  std::optional<int64_t> oldest_post_mono_ns;   // of a signalled request without completion
+  std::optional<int64_t> receive_wait_mono_ns;  // since when a receive is outstanding and nothing arrives
   std::optional<FlowError> first_error;
   uint32_t errors = 0;
 };
@@ -76,7 +76,7 @@ struct Process {
   uint32_t contexts = 0;
   uint64_t unwitnessed_flows = 0, unwitnessed_events = 0;
   std::optional<int64_t> alone_begin_mono_ns, alone_end_mono_ns;  // the last span that no sidecar saw
-  std::string segment_problem;  // why the segment is not believed; empty: it is
+  std::string segment_problem;                                    // why the segment is not believed; empty: it is
   std::vector<Comm> comms;
   std::vector<CallThread> threads;
   std::vector<Flow> flows;
@@ -140,8 +140,8 @@ struct PingRequest {
 };
 
 struct NodeFacts {
-  std::string node;     // host name
-  std::string boot_id;  // /proc/sys/kernel/random/boot_id
+  std::string node;       // host name
+  std::string boot_id;    // /proc/sys/kernel/random/boot_id
   uint64_t sequence = 0;  // of this sidecar process
   int64_t sidecar_start_mono_ns = 0;
   int64_t taken_mono_ns = 0;
@@ -150,8 +150,8 @@ struct NodeFacts {
   std::vector<Edge> edges;
   std::vector<Process> processes;  // gone ones stay for some minutes
   std::vector<PingPort> ping_ports;
-  std::vector<Ping> pings;          // results of the last minute
-  std::vector<std::string> notes;   // what this sidecar could not see and why, a sentence each
+  std::vector<Ping> pings;         // results of the last minute
+  std::vector<std::string> notes;  // what this sidecar could not see and why, a sentence each
 };
 
 // A node's facts as they reached whoever thinks about them.

@@ -312,12 +312,16 @@ template <std::integral T>
 void decode_integer(const json& in, const std::string& path, Problem& problem, T& out) {
   if (in.is_number_unsigned()) {
     const auto value = in.get<uint64_t>();
-    if (std::in_range<T>(value)) out = static_cast<T>(value);
-    else problem.set(path, "number out of range");
+    if (std::in_range<T>(value))
+      out = static_cast<T>(value);
+    else
+      problem.set(path, "number out of range");
   } else if (in.is_number_integer()) {
     const auto value = in.get<int64_t>();
-    if (std::in_range<T>(value)) out = static_cast<T>(value);
-    else problem.set(path, "number out of range");
+    if (std::in_range<T>(value))
+      out = static_cast<T>(value);
+    else
+      problem.set(path, "number out of range");
   } else {
     problem.set(path, "not an integer");
   }
@@ -325,8 +329,10 @@ void decode_integer(const json& in, const std::string& path, Problem& problem, T
 
 void decode_string(const json& in, const std::string& path, Problem& problem, std::string& out) {
   const auto* text = in.get_ptr<const std::string*>();
-  if (text == nullptr) problem.set(path, "not a string");
-  else out = printable(*text, kMaxString);
+  if (text == nullptr)
+    problem.set(path, "not a string");
+  else
+    out = printable(*text, kMaxString);
 }
 
 void decode_counters(const json& in, const std::string& path, Problem& problem, std::map<std::string, uint64_t>& out) {
@@ -368,11 +374,15 @@ void decode(const json& in, const std::string& path, Problem& problem, T& out) {
     decode_string(in, path, problem, text);
     from_word(text, out);
   } else if constexpr (std::is_same_v<T, bool>) {
-    if (in.is_boolean()) out = in.get<bool>();
-    else problem.set(path, "not true or false");
+    if (in.is_boolean())
+      out = in.get<bool>();
+    else
+      problem.set(path, "not true or false");
   } else if constexpr (std::is_floating_point_v<T>) {
-    if (in.is_number()) out = in.get<T>();
-    else problem.set(path, "not a number");
+    if (in.is_number())
+      out = in.get<T>();
+    else
+      problem.set(path, "not a number");
   } else if constexpr (std::is_integral_v<T>) {
     decode_integer(in, path, problem, out);
   } else {
@@ -395,7 +405,9 @@ absl::StatusOr<T> parse(std::string_view text) {
 
 }  // namespace
 
-std::string to_json(const NodeFacts& facts) { return dump(encode(facts)); }
+std::string to_json(const NodeFacts& facts) {
+  return dump(encode(facts));
+}
 
 absl::StatusOr<NodeFacts> parse_node_facts(std::string_view text) {
   absl::StatusOr<NodeFacts> facts = parse<NodeFacts>(text);
@@ -403,7 +415,9 @@ absl::StatusOr<NodeFacts> parse_node_facts(std::string_view text) {
   return facts;
 }
 
-std::string to_json(const std::vector<PingRequest>& requests) { return dump(encode(requests)); }
+std::string to_json(const std::vector<PingRequest>& requests) {
+  return dump(encode(requests));
+}
 
 absl::StatusOr<std::vector<PingRequest>> parse_ping_requests(std::string_view text) {
   return parse<std::vector<PingRequest>>(text);

@@ -10,8 +10,19 @@
 namespace railwitness::model {
 
 enum class Class {
-  kNone = 0, kWait = 1, kLink = 2, kSwitch = 3, kCongestion = 4, kRankDead = 5, kRankHung = 6, kGpuHang = 7,
-  kAppMismatch = 8, kStraggler = 9, kSoftware = 10, kConfig = 11, kUnknown = 12,
+  kNone = 0,
+  kWait = 1,
+  kLink = 2,
+  kSwitch = 3,
+  kCongestion = 4,
+  kRankDead = 5,
+  kRankHung = 6,
+  kGpuHang = 7,
+  kAppMismatch = 8,
+  kStraggler = 9,
+  kSoftware = 10,
+  kConfig = 11,
+  kUnknown = 12,
 };
 
 enum class IncidentState { kSuspected, kConfirmed, kRecovered, kClosed, kWithdrawn };
@@ -29,8 +40,8 @@ struct Component {
   std::string gid;  // of the port, where no facts say whose it is
   std::string cable;
   std::string switch_name, switch_port;
-  std::string edge_source;               // who said which switch port it is
-  std::optional<int64_t> edge_age_ns;    // how long ago
+  std::string edge_source;             // who said which switch port it is
+  std::optional<int64_t> edge_age_ns;  // how long ago
   bool edge_present = true;
   std::optional<int32_t> rank;
   std::optional<int32_t> pid;
@@ -45,7 +56,7 @@ struct Evidence {
 // What diagnose concludes from one set of facts; the tracker turns findings into incidents over time.
 struct Finding {
   Class cls = Class::kNone;
-  std::string subclass;  // "port_down", "silent_loss", "stopped", "exited", "rank_busy", ...
+  std::string subclass;                             // "port_down", "silent_loss", "stopped", "exited", "rank_busy", ...
   IncidentState state = IncidentState::kSuspected;  // suspected or confirmed
   double confidence = 0;
   std::vector<Component> culprit;  // more than one: it is one of these and the facts cannot tell which

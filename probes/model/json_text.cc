@@ -76,6 +76,8 @@ std::string printable(std::string_view text, size_t max_bytes) {
   return out;
 }
 
-std::string dump(const json& value) { return value.dump(-1, ' ', false, json::error_handler_t::replace); }
+std::string dump(const json& value) {
+  return value.dump(-1, ' ', false, json::error_handler_t::replace);
+}
 
 }  // namespace railwitness::model

@@ -8,9 +8,9 @@ namespace {
 
 using Words = std::string_view;
 
-constexpr std::array<Words, 13> kClasses = {"NONE",     "WAIT",         "LINK",      "SWITCH",   "CONGESTION",
-                                            "RANK_DEAD", "RANK_HUNG",    "GPU_HANG",  "APP_MISMATCH",
-                                            "STRAGGLER", "SOFTWARE",     "CONFIG",    "UNKNOWN"};
+constexpr std::array<Words, 13> kClasses = {"NONE",      "WAIT",      "LINK",     "SWITCH",       "CONGESTION",
+                                            "RANK_DEAD", "RANK_HUNG", "GPU_HANG", "APP_MISMATCH", "STRAGGLER",
+                                            "SOFTWARE",  "CONFIG",    "UNKNOWN"};
 constexpr std::array<Words, 5> kIncidentStates = {"suspected", "confirmed", "recovered", "closed", "withdrawn"};
 constexpr std::array<Words, 5> kComponentKinds = {"node", "rank", "edge", "switch", "gpu"};
 constexpr std::array<Words, 7> kProcessStates = {"unknown", "running", "sleeping", "disk_sleep",
@@ -43,17 +43,39 @@ void value_of(const std::array<Words, N>& words, Words text, Enum& value) {
 
 }  // namespace
 
-std::string_view word(Class value) { return word_of(kClasses, value); }
-std::string_view word(IncidentState value) { return word_of(kIncidentStates, value); }
-std::string_view word(ComponentKind value) { return word_of(kComponentKinds, value); }
-std::string_view word(ProcessState value) { return word_of(kProcessStates, value); }
-std::string_view word(Direction value) { return word_of(kDirections, value); }
-std::string_view word(Role value) { return word_of(kRoles, value); }
-std::string_view word(Attach value) { return word_of(kAttaches, value); }
+std::string_view word(Class value) {
+  return word_of(kClasses, value);
+}
+std::string_view word(IncidentState value) {
+  return word_of(kIncidentStates, value);
+}
+std::string_view word(ComponentKind value) {
+  return word_of(kComponentKinds, value);
+}
+std::string_view word(ProcessState value) {
+  return word_of(kProcessStates, value);
+}
+std::string_view word(Direction value) {
+  return word_of(kDirections, value);
+}
+std::string_view word(Role value) {
+  return word_of(kRoles, value);
+}
+std::string_view word(Attach value) {
+  return word_of(kAttaches, value);
+}
 
-void from_word(std::string_view text, ProcessState& value) { value_of(kProcessStates, text, value); }
-void from_word(std::string_view text, Direction& value) { value_of(kDirections, text, value); }
-void from_word(std::string_view text, Role& value) { value_of(kRoles, text, value); }
-void from_word(std::string_view text, Attach& value) { value_of(kAttaches, text, value); }
+void from_word(std::string_view text, ProcessState& value) {
+  value_of(kProcessStates, text, value);
+}
+void from_word(std::string_view text, Direction& value) {
+  value_of(kDirections, text, value);
+}
+void from_word(std::string_view text, Role& value) {
+  value_of(kRoles, text, value);
+}
+void from_word(std::string_view text, Attach& value) {
+  value_of(kAttaches, text, value);
+}
 
 }  // namespace railwitness::model

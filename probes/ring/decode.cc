@@ -199,6 +199,7 @@ DecodedSegment decode_segment(Bytes bytes_untrusted, const Geometry& g, const Ti
   const uint32_t flows = bounded_count(out, "flows", writer_untrusted->flows, g.flow_capacity);
   const StampReader stamps(writer_untrusted->clock, bounds,
                            out.copied_forward ? bounds.process_start_mono_ns : bounds.segment_created_mono_ns);
+  out.flows.reserve(flows);
   for (uint32_t i = 0; i < flows; ++i) {
     const auto identity_untrusted = copy_line<railwitness_identity>(bytes_untrusted, g.identities_offset, i);
     const auto state_untrusted = copy_line<railwitness_state>(bytes_untrusted, g.states_offset, i);

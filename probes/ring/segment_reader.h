@@ -33,7 +33,7 @@ struct ReadContext {
 
 class SegmentReader {
  public:
-  explicit SegmentReader(Segment segment) : segment_(std::move(segment)) {}
+  explicit SegmentReader(Segment segment) : segment_(std::move(segment)), flows_(segment_.geometry.flow_capacity) {}
 
   // Fills the members of `process` that a segment tells: attach to segment_problem, comms, threads, flows.
   absl::Status read(const ReadContext& context, CopyBuffer& buffer, model::Process& process);
@@ -61,7 +61,7 @@ class SegmentReader {
   void note(const std::string& problem);
 
   Segment segment_;
-  std::map<uint32_t, FlowMemory> flows_;      // by line, so at most the capacity
+  std::vector<FlowMemory> flows_;             // by line
   std::map<uint32_t, ThreadMemory> threads_;  // by tid, cleared of those no longer listed
   std::string problem_;                       // the first one; a writer that lied once is not believed again
 };

@@ -63,6 +63,12 @@ std::vector<std::string> coverage_notes(const model::NodeFacts& facts, int64_t s
   if (facts.taken_mono_ns - facts.sidecar_start_mono_ns < kToldForNs) {
     notes.push_back("sidecar started at " + wall_text(start_wall_ns) + ": what happened before was not seen");
   }
+  const bool hidden = std::any_of(facts.processes.begin(), facts.processes.end(), [](const model::Process& process) {
+    return process.state == model::ProcessState::kUnknown;
+  });
+  if (hidden) {
+    notes.push_back("the state of some processes is not known: another pid namespace has them, or /proc hides them");
+  }
   for (const model::Process& process : facts.processes) {
     if (!process.alone_begin_mono_ns || !process.alone_end_mono_ns || notes.size() >= kMaxCoverageNotes) continue;
     if (facts.taken_mono_ns - *process.alone_end_mono_ns >= kToldForNs) continue;

@@ -207,6 +207,11 @@ std::vector<std::string> Loop::notes(size_t flows_left_out) const {
   std::vector<std::string> notes = rails_.problems();
   if (!lldp_.problem().empty()) notes.push_back(lldp_.problem());
   if (bus_ && !bus_->problem().empty()) notes.push_back(bus_->problem());
+  const HandoverServer::Counters& asked = handover_->counters();
+  if (asked.other_versions > 0) {
+    notes.push_back("processes whose plugin has another segment version asked and are not witnessed");
+  }
+  if (asked.refused > 0) notes.push_back("processes were refused a segment: there are too many, or they ask too often");
   if (flows_left_out > 0) notes.push_back(std::to_string(flows_left_out) + " flows are left out: too many for one node");
   for (std::string& note : coverage_notes(heard_[0].facts, start_wall_ns_)) notes.push_back(std::move(note));
   return notes;

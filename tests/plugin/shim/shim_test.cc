@@ -107,7 +107,7 @@ TEST(Banner, SaysHowOrWhyNotAndWhatToDo) {
   shim::Started s{.is_off = false, .how = RAILWITNESS_ATTACH_TABLE, .why_not = "the name is taken", .sidecar = "no sidecar"};
   EXPECT_EQ(banner(s), "railwitness 0.1.0: tap by provider table (the name is taken), no sidecar");
   s.how = RAILWITNESS_ATTACH_NONE;
-  EXPECT_EQ(banner(s, 2), "railwitness 0.1.0: tap by late attach to 2 contexts (the name is taken), no sidecar");
+  EXPECT_EQ(banner(s, 2), "railwitness 0.1.0: tap by late attach, contexts 2, no sidecar");
   EXPECT_EQ(banner(s), "railwitness 0.1.0: nothing tapped yet: the name is taken; no sidecar");
   s.is_off = true;
   EXPECT_EQ(banner(s), "railwitness 0.1.0: off by RAILWITNESS_MODE");

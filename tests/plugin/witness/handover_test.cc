@@ -66,6 +66,7 @@ TEST_F(Handover, SaysHelloAndTakesTheSegment) {
   EXPECT_EQ(open_descriptors(), before) << "the descriptor is closed, the mapping stays";
   m->writer->pid = 4711;
   EXPECT_EQ(SegmentCopy::read(segment).writer().pid, 4711u);
+  witness::unmap(m);
 }
 
 TEST_F(Handover, WithoutASidecarFailsAtOnce) {

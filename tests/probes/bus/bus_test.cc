@@ -36,8 +36,8 @@ TEST(Subjects, NameOfANodeIsOneToken) {
 }
 
 TEST(Subjects, UrlsThatCannotBeOneAreRefusedWithTheReason) {
-  for (const char* good : {"nats://127.0.0.1:4222", "127.0.0.1", "tls://user:secret@nats.example:4443", "nats://[::1]:4222",
-                           "nats://a:1,nats://b:2"}) {
+  for (const char* good : {"nats://127.0.0.1:4222", "127.0.0.1", "tls://user:secret@nats.example:4443",
+                           "nats://[::1]:4222", "nats://a:1,nats://b:2"}) {
     EXPECT_TRUE(check_url(good).ok()) << good;
   }
   for (const char* bad : {"", "http://x:1", "nats://", "nats://host:0", "nats://host:99999", "nats://host:4222x",

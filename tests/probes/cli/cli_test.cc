@@ -64,7 +64,8 @@ TEST(Arguments, DefaultsAndOptions) {
   EXPECT_TRUE(sidecar.answer_pings);
   EXPECT_FALSE(parsed<sidecar::Options>({"sidecar", "--no-pings"}).answer_pings);
   EXPECT_EQ(parsed<sidecar::Options>({"sidecar", "--lldp-command", ""}).lldp_command, "");
-  const auto correlate = parsed<CorrelateOptions>({"correlate", "--nats", "nats://h:1", "--json", "--once", "2.5", "--nodes", "4"});
+  const auto correlate =
+      parsed<CorrelateOptions>({"correlate", "--nats", "nats://h:1", "--json", "--once", "2.5", "--nodes", "4"});
   EXPECT_EQ(correlate.nats_url, "nats://h:1");
   EXPECT_TRUE(correlate.json);
   EXPECT_EQ(correlate.once_s, 2.5);
@@ -201,11 +202,13 @@ TEST(Ls, SidecarThatDoesNotAnswerOrTalksNonsenseIsSaid) {
   }
   {
     FakeSidecar liar("{]");
-    EXPECT_THAT(run_ls({.control_socket = liar.path(), .json = false, .all = false}).err, HasSubstr("something else than facts"));
+    EXPECT_THAT(run_ls({.control_socket = liar.path(), .json = false, .all = false}).err,
+                HasSubstr("something else than facts"));
   }
   {
     FakeSidecar flood(std::string(5 << 20, ' '));
-    EXPECT_THAT(run_ls({.control_socket = flood.path(), .json = false, .all = false}).err, HasSubstr("more than 4 MiB"));
+    EXPECT_THAT(run_ls({.control_socket = flood.path(), .json = false, .all = false}).err,
+                HasSubstr("more than 4 MiB"));
   }
 }
 

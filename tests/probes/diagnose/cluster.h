@@ -1,5 +1,5 @@
-// Facts of a cluster made by hand: N hosts of R rails, one leaf per rail, one process per host, a ring per rail. Healthy
-// and idle until a test says otherwise. All times are ages in seconds; each node has its own clock.
+// Facts of a cluster made by hand: N hosts of R rails, one leaf per rail, one process per host, a ring per rail.
+// Healthy and idle until a test says otherwise. All times are ages in seconds; each node has its own clock.
 #ifndef RAILWITNESS_TESTS_PROBES_DIAGNOSE_CLUSTER_H_
 #define RAILWITNESS_TESTS_PROBES_DIAGNOSE_CLUSTER_H_
 
@@ -15,7 +15,9 @@ namespace railwitness::diagnose {
 
 inline constexpr int64_t kNow = 1'790'000'000'000'000'000;
 inline constexpr int64_t kSecond = 1'000'000'000;
-inline int64_t ns(double seconds) { return static_cast<int64_t>(seconds * 1e9); }
+inline int64_t ns(double seconds) {
+  return static_cast<int64_t>(seconds * 1e9);
+}
 
 class Cluster {
  public:
@@ -33,14 +35,18 @@ class Cluster {
     }
   }
 
-  static std::string gid(int host, int rail) { return fmt::format("0000:0000:0000:0000:0000:ffff:0a{:02x}:00{:02x}", rail, host + 1); }
+  static std::string gid(int host, int rail) {
+    return fmt::format("0000:0000:0000:0000:0000:ffff:0a{:02x}:00{:02x}", rail, host + 1);
+  }
   static std::string device(int host, int rail) { return fmt::format("rxe_h{}r{}", host, rail); }
 
   model::Heard& heard(int host) { return nodes_[host]; }
   model::NodeFacts& facts(int host) { return nodes_[host].facts; }
   model::Process& process_of(int host) { return facts(host).processes[0]; }
   model::Rail& rail(int host, int r) { return facts(host).rails[r]; }
-  int64_t ago(int host, double seconds) { return facts(host).taken_mono_ns - ns(seconds); }
+  int64_t ago(int host, double seconds) {  // wraps: a mangled clock may stand at either end
+    return static_cast<int64_t>(static_cast<uint64_t>(facts(host).taken_mono_ns) - static_cast<uint64_t>(ns(seconds)));
+  }
 
   // The sender's end of the connection from -> to on the rail, and the receiver's.
   model::Flow& data(int from, int to, int r) { return find(from, to, r, model::Role::kData); }

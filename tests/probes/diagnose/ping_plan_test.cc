@@ -12,9 +12,13 @@ namespace {
 using testing::IsEmpty;
 using testing::SizeIs;
 
-std::vector<model::PingRequest> plan(const Cluster& c) { return plan_pings(c.all(), c.diagnose(), Thresholds{}, 5); }
+std::vector<model::PingRequest> plan(const Cluster& c) {
+  return plan_pings(c.all(), c.diagnose(), Thresholds{}, 5);
+}
 
-TEST(PingPlan, NothingIsProbedInAHealthyCluster) { EXPECT_THAT(plan(Cluster(4, 2)), IsEmpty()); }
+TEST(PingPlan, NothingIsProbedInAHealthyCluster) {
+  EXPECT_THAT(plan(Cluster(4, 2)), IsEmpty());
+}
 
 TEST(PingPlan, SmallRailIsProbedCompletelyAndOnlyTheSuspectedOne) {
   Cluster c(4, 2);

@@ -31,26 +31,67 @@ class Mangler {
     model::Process& process = facts.processes[pick(facts.processes.size())];
     model::Flow& flow = process.flows[pick(process.flows.size())];
     switch (pick(20)) {
-      case 0: flow.oldest_post_mono_ns = time(); break;
-      case 1: flow.receive_wait_mono_ns = time(); break;
-      case 2: flow.last_completion_mono_ns = time(); break;
-      case 3: flow.posted = random_(); break;
-      case 4: flow.peer_gid = flow.local_gid; break;
-      case 5: flow.device.clear(); break;
-      case 6: flow.first_error = model::FlowError{12, 0, time()}; break;
-      case 7: process.state = static_cast<model::ProcessState>(pick(7)); process.state_since_mono_ns = time(); break;
-      case 8: facts.processes.push_back(process); break;
-      case 9: facts.rails[pick(facts.rails.size())].state = pick(2) ? "DOWN" : ""; break;
-      case 10: facts.edges.clear(); break;
-      case 11: facts.taken_mono_ns = time(); break;
-      case 12: c.heard(host).age_ns = time(); break;
-      case 13: c.ping(host, static_cast<int>(pick(4)), 0, pick(2) != 0, static_cast<double>(pick(20))); break;
-      case 14: process.comms.clear(); break;
-      case 15: flow.destroyed = !flow.destroyed; break;
-      case 16: flow.direction = static_cast<model::Direction>(pick(3)); break;
-      case 17: facts.node = "host0"; break;
-      case 18: facts.rails[0].index = static_cast<int32_t>(random_()); break;
-      case 19: flow.peer_qpn = flow.qpn; break;
+      case 0:
+        flow.oldest_post_mono_ns = time();
+        break;
+      case 1:
+        flow.receive_wait_mono_ns = time();
+        break;
+      case 2:
+        flow.last_completion_mono_ns = time();
+        break;
+      case 3:
+        flow.posted = random_();
+        break;
+      case 4:
+        flow.peer_gid = flow.local_gid;
+        break;
+      case 5:
+        flow.device.clear();
+        break;
+      case 6:
+        flow.first_error = model::FlowError{12, 0, time()};
+        break;
+      case 7:
+        process.state = static_cast<model::ProcessState>(pick(7));
+        process.state_since_mono_ns = time();
+        break;
+      case 8:
+        facts.processes.push_back(process);
+        break;
+      case 9:
+        facts.rails[pick(facts.rails.size())].state = pick(2) ? "DOWN" : "";
+        break;
+      case 10:
+        facts.edges.clear();
+        break;
+      case 11:
+        facts.taken_mono_ns = time();
+        break;
+      case 12:
+        c.heard(host).age_ns = time();
+        break;
+      case 13:
+        c.ping(host, static_cast<int>(pick(4)), 0, pick(2) != 0, static_cast<double>(pick(20)));
+        break;
+      case 14:
+        process.comms.clear();
+        break;
+      case 15:
+        flow.destroyed = !flow.destroyed;
+        break;
+      case 16:
+        flow.direction = static_cast<model::Direction>(pick(3));
+        break;
+      case 17:
+        facts.node = "host0";
+        break;
+      case 18:
+        facts.rails[0].index = static_cast<int32_t>(random_());
+        break;
+      case 19:
+        flow.peer_qpn = flow.qpn;
+        break;
     }
   }
 

@@ -90,7 +90,8 @@ TEST(OneLine, SeveralSuspectsAreOneOfThem) {
   incident.finding.confidence = 0.45;
   incident.finding.culprit = {edge("h1", 1), edge("h2", 1)};
   EXPECT_EQ(one_line(incident, kNow),
-            "LINK suspected 0.45  one of: h1 rail 1, h2 rail 1  silent loss 1.1 s  job 8812 blocked 4 ranks  rank 2 exonerated");
+            "LINK suspected 0.45  one of: h1 rail 1, h2 rail 1  silent loss 1.1 s  job 8812 blocked 4 ranks  rank 2 "
+            "exonerated");
 }
 
 TEST(OneLine, OfARank) {
@@ -99,9 +100,10 @@ TEST(OneLine, OfARank) {
   incident.finding.subclass = "stopped";
   incident.finding.culprit = {rank(2, "host2")};
   incident.finding.blind = {"host7", "host8"};
-  EXPECT_EQ(one_line(incident, kNow),
-            "RANK_HUNG confirmed 0.97  rank 2 on host2 pid 1002  stopped 1.1 s  job 8812 blocked 4 ranks  fabric exonerated  "
-            "blind: host7 +1");
+  EXPECT_EQ(
+      one_line(incident, kNow),
+      "RANK_HUNG confirmed 0.97  rank 2 on host2 pid 1002  stopped 1.1 s  job 8812 blocked 4 ranks  fabric exonerated  "
+      "blind: host7 +1");
 }
 
 TEST(OneLine, IsNeverLongerThan160CharactersAndKeepsWhatMattersMost) {

@@ -42,7 +42,8 @@ std::string own(const char* name) {
 }
 
 TEST(Lldp, NothingKnownIsNoEdgeAndNoError) {
-  for (const char* text : {"", " \n", "{}", "{\"lldp\":{}}", "{ \"lldp\": { \n } }", "{\"lldp\":[]}", "{\"lldp\":[{}]}"}) {
+  for (const char* text :
+       {"", " \n", "{}", "{\"lldp\":{}}", "{ \"lldp\": { \n } }", "{\"lldp\":[]}", "{\"lldp\":[{}]}"}) {
     EXPECT_THAT(links(text), IsEmpty()) << text;
   }
 }
@@ -54,10 +55,13 @@ TEST(Lldp, OneInterfaceIsAnObject) {
 }
 
 TEST(Lldp, SeveralInterfacesAreAnArrayAndSeveralNeighboursToo) {
-  EXPECT_THAT(links(own("two_neighbours.json")), UnorderedElementsAre(Pair("h1r0", "leaf-r0:swp2"), Pair("h1r1", "leaf-r1:swp2")));
+  EXPECT_THAT(links(own("two_neighbours.json")),
+              UnorderedElementsAre(Pair("h1r0", "leaf-r0:swp2"), Pair("h1r1", "leaf-r1:swp2")));
 }
 
-TEST(Lldp, Json0SaysTheSame) { EXPECT_EQ(links(own("two_interfaces.json0")), links(own("two_interfaces.json"))); }
+TEST(Lldp, Json0SaysTheSame) {
+  EXPECT_EQ(links(own("two_interfaces.json0")), links(own("two_interfaces.json")));
+}
 
 TEST(Lldp, ChassisWithoutNameIsKnownByItsId) {
   const auto edges = parse_lldp_json(R"({"lldp":{"interface":{"e0":{"chassis":{"mgmt-ip":"10.0.0.1",
@@ -69,8 +73,10 @@ TEST(Lldp, ChassisWithoutNameIsKnownByItsId) {
 
 TEST(Lldp, PortIsNamedByItsIdOrWhereThatNamesNothingByItsDescription) {
   const auto port = [](const std::string& id, const std::string& descr) {
-    return links("{\"lldp\":{\"interface\":{\"e\":{\"chassis\":{\"s\":{\"id\":{\"type\":\"mac\",\"value\":\"m\"}}},"
-                 "\"port\":{\"id\":" + id + ",\"descr\":\"" + descr + "\"}}}}}")["e"];
+    return links(
+        "{\"lldp\":{\"interface\":{\"e\":{\"chassis\":{\"s\":{\"id\":{\"type\":\"mac\",\"value\":\"m\"}}},"
+        "\"port\":{\"id\":" +
+        id + ",\"descr\":\"" + descr + "\"}}}}}")["e"];
   };
   EXPECT_EQ(port(R"({"type":"ifname","value":"Eth1/3"})", "node-03"), "s:Eth1/3");
   EXPECT_EQ(port(R"({"type":"local","value":"etp3"})", "Ethernet16"), "s:etp3");
@@ -129,7 +135,8 @@ TEST_F(Fixtures, TwoSwitchesOfOneNameDifferInTheirId) {
 
 TEST_F(Fixtures, SonicOutputs) {
   EXPECT_THAT(links(read(folder_ / "sonic-interface_only.json")),
-              UnorderedElementsAre(Pair("Ethernet0", "00:11:22:33:44:55:Ethernet1"), Pair("Ethernet100", "switch13:Ethernet26")));
+              UnorderedElementsAre(Pair("Ethernet0", "00:11:22:33:44:55:Ethernet1"),
+                                   Pair("Ethernet100", "switch13:Ethernet26")));
   EXPECT_THAT(links(read(folder_ / "sonic-lldpctl_no_neighbors_loc_mgmt_ip.json")), IsEmpty());
   EXPECT_THAT(links(read(folder_ / "gen-no-neighbours.json")), IsEmpty());
   const auto whole = links(read(folder_ / "sonic-lldpctl.json"));

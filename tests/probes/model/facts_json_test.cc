@@ -185,8 +185,9 @@ TEST(FactsJson, ThousandFlowsFitIntoAMessageOfNats) {
     flow.first_error.reset();
     flow.errors = flow.lid = flow.peer_lid = 0;
     flow.local_gid = flow.peer_gid = "0000:0000:0000:0000:0000:ffff:0a00:0001";
-    for (auto* at : {&flow.first_post_mono_ns, &flow.last_post_mono_ns, &flow.last_completion_mono_ns,
-                     &flow.last_receive_mono_ns}) *at = 1'234'567'890'123'456;
+    for (auto* at :
+         {&flow.first_post_mono_ns, &flow.last_post_mono_ns, &flow.last_completion_mono_ns, &flow.last_receive_mono_ns})
+      *at = 1'234'567'890'123'456;
     flow.posted = flow.completed = flow.receives_posted = flow.receives_completed = 1'000'000'000;
     flow.posted_bytes = flow.completed_bytes = flow.received_bytes = 1'000'000'000'000'000;
   }

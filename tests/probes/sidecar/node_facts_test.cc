@@ -53,6 +53,7 @@ TEST(CoverageNotes, TellWhatNobodySaw) {
   facts.sidecar_start_mono_ns = 1000 * kSecond;
   facts.taken_mono_ns = 1010 * kSecond;
   facts.processes.resize(3);
+  for (model::Process& process : facts.processes) process.state = model::ProcessState::kRunning;
   facts.processes[0].pid = 123;
   facts.processes[0].alone_begin_mono_ns = 998 * kSecond;
   facts.processes[0].alone_end_mono_ns = 998 * kSecond + 3'200'000'000;
@@ -62,6 +63,8 @@ TEST(CoverageNotes, TellWhatNobodySaw) {
                           "process 123 was unwitnessed for 3.2 s"));
   facts.taken_mono_ns = 2000 * kSecond;
   EXPECT_THAT(coverage_notes(facts, 0), IsEmpty());
+  facts.processes[2].state = model::ProcessState::kUnknown;
+  EXPECT_THAT(coverage_notes(facts, 0), ElementsAre(testing::HasSubstr("/proc hides them")));
 }
 
 TEST(WallText, IsRfc3339) { EXPECT_EQ(wall_text(1'790'000'000 * kSecond), "2026-09-21T14:13:20Z"); }
