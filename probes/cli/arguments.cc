@@ -34,6 +34,10 @@ void add_sidecar(CLI::App& app, sidecar::Options& options, bool& no_pings) {
   app.add_option("--lldp-command", options.lldp_command, "prints LLDP neighbours as JSON; empty: no LLDP")
       ->envname("RAILWITNESS_LLDP_COMMAND")
       ->capture_default_str();
+  app.add_option("--lldp-interval-ms", options.lldp_interval_ms, "how often it is run")
+      ->envname("RAILWITNESS_LLDP_INTERVAL_MS")
+      ->check(CLI::Range(100, 3'600'000))
+      ->capture_default_str();
   app.add_option("--read-interval-ms", options.read_interval_ms, "how often segments are read")
       ->envname("RAILWITNESS_READ_INTERVAL_MS")
       ->check(CLI::Range(10, 10'000))

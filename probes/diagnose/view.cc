@@ -19,6 +19,8 @@ int64_t bounded_age(int64_t age) {
 
 constexpr uint32_t kRetryExceeded = 12;  // IBV_WC_RETRY_EXC_ERR: the path or the other end did not answer
 
+constexpr int64_t kProbeReadyNs = 1'000'000'000;
+
 // Honest facts have two flows of one name at most, an ended one and its successor; more would only cost time.
 constexpr size_t kMaxNamesakes = 16;
 
@@ -350,8 +352,22 @@ class Builder {
       out.from = device_port(node, ping.device);
       if (out.from == kNone) continue;
       out.to = ping_target(ping, out.from);
-      if (out.to != kNone && out.to != out.from) view_.pings.push_back(out);
+      if (out.to == kNone || out.to == out.from) continue;
+      if (out.answered || could_have_answered(out)) view_.pings.push_back(out);
     }
+  }
+
+  // Silence speaks for the path only if the other end's sidecar was there to answer: it announces a queue pair for
+  // probes on that port, had it for a second before the probe, and has spoken since.
+  bool could_have_answered(const PingView& ping) const {
+    const PortView& port = view_.ports[ping.to];
+    if (port.node == kNone || view_.nodes[port.node].silent) return false;
+    const model::Heard& other = *view_.nodes[port.node].heard;
+    if (bounded_age(other.age_ns) > ping.age_now) return false;
+    if (age_now(other, other.facts.sidecar_start_mono_ns) < ping.age_now + kProbeReadyNs) return false;
+    const auto& answering = other.facts.ping_ports;
+    return std::any_of(answering.begin(), answering.end(),
+                       [&](const model::PingPort& at) { return at.device == port.device && at.port == port.port; });
   }
 
   int device_port(int node, const std::string& device) const {

@@ -1,11 +1,14 @@
 #include "probes/sidecar/lldp_watch.h"
 
+#include <algorithm>
+
 #include "probes/fabric/lldp.h"
 
 namespace railwitness::sidecar {
 namespace {
 
-constexpr int64_t kAgainNs = 10 * kNsPerSecond;
+constexpr int64_t kUntilKnownNs = 2 * kNsPerSecond;
+constexpr int64_t kAgainNs = 10 * kNsPerSecond;  // a program that is not there
 
 }  // namespace
 
@@ -21,11 +24,13 @@ void LldpWatch::turn(int64_t now_mono_ns) {
       problem_ = "switch ports are not known from LLDP: " + std::string(edges.status().message());
     }
   }
-  if (command_.running() || now_mono_ns < not_before_mono_ns_ || !ask_.due(now_mono_ns)) return;
+  if (command_.running() || now_mono_ns < next_mono_ns_) return;
+  const bool knows = !memory_.edges().empty();
+  next_mono_ns_ = now_mono_ns + (knows ? interval_ns_ : std::min(interval_ns_, kUntilKnownNs));
   const absl::Status status = command_.start(now_mono_ns);
   if (status.ok()) return;
   problem_ = "switch ports are not known from LLDP: " + std::string(status.message());
-  not_before_mono_ns_ = now_mono_ns + kAgainNs;
+  next_mono_ns_ = now_mono_ns + kAgainNs;
 }
 
 std::vector<model::Edge> LldpWatch::edges(const std::vector<model::Rail>& rails) const {

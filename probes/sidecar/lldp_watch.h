@@ -1,4 +1,6 @@
-// Which switch port each of this node's ports hangs on, asked of lldpd every second. One thread; never waits.
+// Which switch port each of this node's ports hangs on, asked of lldpd: every `interval_ns`, and until it knows
+// the first neighbour every two seconds at most. Each question starts a process, so it is not asked more often than cables
+// are moved. One thread; never waits.
 #ifndef RAILWITNESS_PROBES_SIDECAR_LLDP_WATCH_H_
 #define RAILWITNESS_PROBES_SIDECAR_LLDP_WATCH_H_
 
@@ -15,7 +17,8 @@ namespace railwitness::sidecar {
 
 class LldpWatch {
  public:
-  explicit LldpWatch(const std::string& command_line) : command_(command_line), enabled_(!command_line.empty()) {}
+  LldpWatch(const std::string& command_line, int64_t interval_ns)
+      : command_(command_line), enabled_(!command_line.empty()), interval_ns_(interval_ns) {}
 
   int poll_fd() const { return command_.poll_fd(); }
   void turn(int64_t now_mono_ns);
@@ -26,8 +29,8 @@ class LldpWatch {
  private:
   Command command_;
   bool enabled_;
-  Every ask_{kNsPerSecond};
-  int64_t not_before_mono_ns_ = 0;  // a program that is not there is not tried every second
+  int64_t interval_ns_;
+  int64_t next_mono_ns_ = 0;
   fabric::EdgeMemory memory_;
   std::string problem_;
 };

@@ -77,7 +77,7 @@ class Loop {
         seats_(seats_within_limits(std::max(options_.max_processes, 1u), *log_)),
         processes_(options_.proc_root, seats_),
         rails_({options_.node, options_.sysfs_root, options_.answer_pings}),
-        lldp_(options_.lldp_command),
+        lldp_(options_.lldp_command, std::max<int64_t>(options_.lldp_interval_ms, 100) * kNsPerMs),
         speaker_(options_.node, options_.json, stdout),
         read_(options_.read_interval_ms * kNsPerMs),
         heard_(1) {}

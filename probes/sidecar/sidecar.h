@@ -17,6 +17,7 @@ struct Options {
   std::string control_socket;             // serves `railwitness ls`, default /run/railwitness/control.sock
   std::string nats_url;                   // empty: this node alone
   std::string lldp_command = "lldpctl -f json";  // empty: no LLDP
+  int64_t lldp_interval_ms = 10'000;             // each question starts a process
   std::string sysfs_root = "/sys";
   std::string proc_root = "/proc";
   bool json = false;                      // JSON lines instead of lines for people on standard output

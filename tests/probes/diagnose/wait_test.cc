@@ -82,6 +82,27 @@ TEST(Wait, OverARailOnWhichProbesFailIsThePathsFault) {
   EXPECT_EQ(found[0].state, IncidentState::kConfirmed);
 }
 
+TEST(Wait, ProbesThatNobodyWasThereToAnswerSayNothing) {
+  const auto probed = [](Cluster& c) {
+    c.wait(3, 2, 0, 5).ping(3, 2, 0, false, 1.0).ping(1, 2, 0, false, 1.0).ping(1, 3, 0, true, 1.0);
+  };
+  Cluster there(4, 1);
+  probed(there);
+  EXPECT_EQ(there.diagnose()[0].cls, Class::kLink);
+  Cluster silent(4, 1);
+  probed(silent);
+  silent.heard(2).age_ns = 2 * kSecond;  // its sidecar has not spoken since
+  EXPECT_EQ(silent.diagnose()[0].cls, Class::kWait);
+  Cluster restarted(4, 1);
+  probed(restarted);
+  restarted.facts(2).sidecar_start_mono_ns = restarted.ago(2, 1.5);
+  EXPECT_EQ(restarted.diagnose()[0].cls, Class::kWait);
+  Cluster closed(4, 1);
+  probed(closed);
+  closed.facts(2).ping_ports.clear();
+  EXPECT_EQ(closed.diagnose()[0].cls, Class::kWait);
+}
+
 // A ring on rail 1 in which everybody waits: all clear-to-send writes to and from host2 are lost, nothing is
 // unfinished.
 TEST(Cycle, BlackHoleWithoutAnyUnfinishedPostIsFoundByProbes) {

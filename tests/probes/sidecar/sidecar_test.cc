@@ -31,6 +31,7 @@ class SidecarTest : public testing::Test {
     options_.socket = folder_.at("sidecar.sock");
     options_.control_socket = folder_.at("control.sock");
     options_.lldp_command = "";
+    options_.lldp_interval_ms = 200;
     options_.sysfs_root = folder_.at("sys");
     options_.answer_pings = false;
     write_port("4: ACTIVE");
