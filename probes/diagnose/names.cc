@@ -5,6 +5,7 @@
 #include <set>
 
 #include "fmt/format.h"
+#include "probes/model/words.h"
 
 namespace railwitness::diagnose {
 
@@ -65,7 +66,7 @@ std::string seconds(int64_t ns) {
 std::string port_text(const View& view, int port) {
   if (port == kNone) return "a port that nobody names";
   const PortView& at = view.ports[port];
-  if (at.node == kNone) return fmt::format("gid {}", at.gid);
+  if (at.node == kNone) return model::address_text(at.gid);
   if (const auto rail = rail_of(view, port)) return fmt::format("{} rail {}", view.node_name(at.node), *rail);
   return fmt::format("{} {}/{}", view.node_name(at.node), at.device, at.port);
 }

@@ -57,7 +57,7 @@ std::string cable_name(const Component& c) {
 
 std::string nic_port(const Component& c) {
   if (!c.device.empty()) return c.port ? fmt::format("{}/{}", c.device, *c.port) : c.device;
-  return c.gid.empty() ? c.netdev : fmt::format("gid {}", c.gid);
+  return c.gid.empty() ? c.netdev : model::address_text(c.gid);
 }
 
 std::string path_of(const Component& c) {

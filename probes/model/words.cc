@@ -1,5 +1,8 @@
 #include "probes/model/words.h"
 
+#include <arpa/inet.h>
+#include <netinet/in.h>
+
 #include <array>
 #include <cstddef>
 
@@ -76,6 +79,16 @@ void from_word(std::string_view text, Role& value) {
 }
 void from_word(std::string_view text, Attach& value) {
   value_of(kAttaches, text, value);
+}
+
+std::string address_text(const std::string& gid) {
+  in6_addr address{};
+  char text[INET_ADDRSTRLEN] = {};
+  if (inet_pton(AF_INET6, gid.c_str(), &address) == 1 && IN6_IS_ADDR_V4MAPPED(&address) &&
+      inet_ntop(AF_INET, &address.s6_addr[12], text, sizeof(text)) != nullptr) {
+    return text;
+  }
+  return "gid " + gid;
 }
 
 }  // namespace railwitness::model

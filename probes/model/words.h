@@ -2,6 +2,7 @@
 #ifndef RAILWITNESS_PROBES_MODEL_WORDS_H_
 #define RAILWITNESS_PROBES_MODEL_WORDS_H_
 
+#include <string>
 #include <string_view>
 
 #include "probes/model/facts.h"
@@ -16,6 +17,9 @@ std::string_view word(ProcessState value);
 std::string_view word(Direction value);
 std::string_view word(Role value);
 std::string_view word(Attach value);
+
+// A port's address for people: "10.0.0.4" for the GID of an IPv4 address (RoCE v2), else "gid fe80:...".
+std::string address_text(const std::string& gid);
 
 // A word that is not known, of a later version perhaps, is the enum's first value: not known.
 void from_word(std::string_view text, ProcessState& value);
