@@ -28,6 +28,8 @@ stage() {
   esac
 }
 
+# Objects are found again by content, in other clones too.
+export CCACHE_BASEDIR=$PWD CCACHE_NOHASHDIR=1
 mkdir -p build
 failed=0 lines=()
 for name in "${stages[@]}"; do

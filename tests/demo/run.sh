@@ -12,6 +12,7 @@ cmake/setup.sh demo
 options=()
 [[ -n ${RAILWITNESS_NCCL_ROOT:-} ]] && options+=("-DRAILWITNESS_NCCL_ROOT=$RAILWITNESS_NCCL_ROOT")
 mkdir -p build
+export CCACHE_BASEDIR=$PWD CCACHE_NOHASHDIR=1
 echo 'demo: building; the output is in build/release.log'
 if ! { cmake --preset release "${options[@]}" && cmake --build --preset release -j "${JOBS:-$(nproc)}" \
        --target railwitness nccl-net-railwitness train_loop; } >build/release.log 2>&1; then
