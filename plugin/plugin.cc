@@ -32,7 +32,8 @@ shim::Started start() {
   char stub[4096];
   tap::Attached attached{RAILWITNESS_ATTACH_NONE, "the plugin's path is too long; install it elsewhere"};
   if (find_stub(stub, sizeof stub)) attached = tap::attach(stub);
-  return {.is_off = false, .how = attached.how, .why_not = attached.why_not, .sidecar = witness::describe_sidecar()};
+  return {.is_off = false, .how = attached.how, .why_not = attached.why_not, .sidecar = witness::describe_sidecar(),
+          .mode_unknown = knobs.mode_unknown};
 }
 
 int attach_late() {

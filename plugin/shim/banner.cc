@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <cstdio>
+#include <cstring>
 
 namespace railwitness::shim {
 
@@ -20,6 +21,8 @@ void format_banner(char* text, size_t bytes, const Started& s, int late_contexts
     snprintf(text, bytes, "railwitness %s: tap by provider table (%s), %s", kVersionText, why, sidecar);
   else
     snprintf(text, bytes, "railwitness %s: nothing tapped yet: %s; %s", kVersionText, why, sidecar);
+  const size_t length = strnlen(text, bytes);
+  if (s.mode_unknown) snprintf(text + length, bytes - length, "; RAILWITNESS_MODE is neither tap nor off, tap is taken");
 }
 
 void say_banner(nccl::Logger log, const Started& started, int late_contexts) {

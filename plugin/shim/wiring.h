@@ -11,6 +11,7 @@ struct Started {
   railwitness_attach how;
   const char* why_not;  // why not by the stub, and what to do about it; null if by the stub
   const char* sidecar;  // in words
+  bool mode_unknown = false;  // what RAILWITNESS_MODE says is no mode
 };
 
 struct Wiring {

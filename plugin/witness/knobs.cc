@@ -26,6 +26,7 @@ Knobs read_knobs() {
   Knobs k{};
   const char* mode = value_of("RAILWITNESS_MODE");
   k.off = mode && !strcasecmp(mode, "off");
+  k.mode_unknown = mode && !k.off && strcasecmp(mode, "tap");
   const char* socket = value_of("RAILWITNESS_SOCKET");
   snprintf(k.socket, sizeof k.socket, "%s", socket ? socket : RAILWITNESS_DEFAULT_SOCKET);
   const char* job = value_of("RAILWITNESS_JOB");

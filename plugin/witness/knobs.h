@@ -5,7 +5,8 @@
 namespace railwitness::witness {
 
 struct Knobs {
-  bool off;                // RAILWITNESS_MODE=off; anything else is tap
+  bool off;                // RAILWITNESS_MODE=off
+  bool mode_unknown;       // RAILWITNESS_MODE is neither tap nor off: tap is taken, and the banner says so
   char socket[108];        // RAILWITNESS_SOCKET, a path as long as sockaddr_un holds; longer ones are cut and found absent
   char job[64];            // RAILWITNESS_JOB, else SLURM_JOB_ID; letters, digits and _.:/- , others become _
   char segment_file[512];  // RAILWITNESS_SEGMENT_FILE and .PID; empty: ask the sidecar

@@ -1,6 +1,7 @@
 #include "probes/cli/arguments.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <sstream>
 
 #include "CLI/CLI.hpp"
@@ -68,7 +69,10 @@ void add_correlate(CLI::App& app, CorrelateOptions& options) {
       ->check(CLI::Range(50, 60'000))
       ->capture_default_str();
   app.add_option("--once", options.once_s, "stop after so many seconds; exit status 1 if there was an incident")
-      ->check(CLI::Range(0.1, 86'400.0));
+      ->check(CLI::Range(0.1, 86'400.0))
+      ->check([](const std::string& text) {  // a range holds nan too
+        return text.find("nan") == std::string::npos ? std::string() : "a number of seconds is meant";
+      });
   app.add_option("--nodes", options.nodes, "how many nodes there are: tell when fewer or all are heard")
       ->check(CLI::Range(1, 100'000));
   app.add_flag("--json", options.json, "JSON lines instead of lines for people");
@@ -108,7 +112,10 @@ size_t edit_distance(const std::string& a, const std::string& b) {
 
 // Empty if the word is a subcommand or an option.
 std::string unknown_word(const CLI::App& app, const std::string& word) {
-  if (word.empty() || word[0] == '-') return {};
+  if (word.empty() || word == "-h" || word == "--help" || word == "--version") return {};
+  if (word[0] == '-') {
+    return fmt::format("railwitness: there is no option '{}' before a command; see railwitness --help\n", word);
+  }
   std::string nearest;
   size_t least = 3;  // more than two wrong letters are another word
   for (const CLI::App* sub : app.get_subcommands([](const CLI::App*) { return true; })) {
@@ -144,6 +151,7 @@ Command parse_arguments(const std::vector<std::string>& arguments) {
                     "  railwitness correlate --nats nats://10.0.0.1:4222\n"
                     "  railwitness ls\n"
                     "  railwitness COMMAND --help\n"));
+  app.set_version_flag("--version", fmt::format("railwitness {}", RAILWITNESS_VERSION));
   app.require_subcommand(1);
   if (!arguments.empty()) {
     if (std::string error = unknown_word(app, arguments[0]); !error.empty()) return Answer{kExitUsage, "", error};
@@ -162,6 +170,9 @@ Command parse_arguments(const std::vector<std::string>& arguments) {
     return Answer{code == 0 ? kExitOk : kExitUsage, out.str(), err.str()};
   }
   if (sidecar_app->parsed()) {
+    // CLI11 takes an empty variable for none; here empty has a meaning.
+    const char* lldp = std::getenv("RAILWITNESS_LLDP_COMMAND");
+    if (lldp != nullptr && *lldp == 0 && sidecar_app->count("--lldp-command") == 0) sidecar.lldp_command.clear();
     sidecar.answer_pings = !no_pings;
     return sidecar;
   }

@@ -2,7 +2,9 @@
 
 #include <signal.h>
 
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 
 #include "fmt/format.h"
 #include "probes/cli/arguments.h"
@@ -63,7 +65,12 @@ struct Runner {
 
 int run(const std::vector<std::string>& arguments) {
   install_handlers();
-  return std::visit(Runner{}, parse_arguments(arguments));
+  const int code = std::visit(Runner{}, parse_arguments(arguments));
+  errno = 0;
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return code;
+  if (errno == EPIPE) return code;  // who read has read enough
+  fmt::print(stderr, "railwitness: standard output cannot be written: {}\n", std::strerror(errno));
+  return kExitCannot;
 }
 
 }  // namespace railwitness::cli

@@ -15,8 +15,8 @@ namespace {
 // A circle of waits is what a path looks like that loses clear-to-send writes, and also what a job looks like whose
 // host has queued the next collective behind a long computation. Probes tell; until they have had time to, and for as
 // long as they say that the rails are healthy, it is a wait.
-constexpr int64_t kCycleWithoutProbes = 3;  // times the threshold of a wait: then a suspicion anyway
-constexpr int64_t kCycleWithProbes = 15;    // all answered: then a stall without known cause
+constexpr int64_t kCycleUnanswered = 3;  // times the threshold of a wait, with probes unanswered: a suspicion
+constexpr int64_t kCycleTooLong = 15;    // none unanswered, all or some answered: a stall without known cause
 
 class Waits {
  public:
@@ -143,7 +143,7 @@ class Waits {
   }
 
   struct Circle {
-    std::set<int> processes, ports, unproven_ports;
+    std::set<int> processes, ports, unanswered_ports, unproven_ports;
     int64_t oldest = 0, oldest_now = 0;
     bool all_answered = true;
   };
@@ -158,11 +158,13 @@ class Waits {
       out.oldest = std::max(out.oldest, wait.age);
       out.oldest_now = std::max(out.oldest_now, wait.age_now);
       const bool known = flow.port != kNone && flow.peer_port != kNone;
-      const bool answered = known && probed(view_, flow.port, flow.peer_port, wait.age_now) == ProbeWord::kAnswered;
+      const ProbeWord word = known ? probed(view_, flow.port, flow.peer_port, wait.age_now) : ProbeWord::kNotProbed;
+      const bool answered = word == ProbeWord::kAnswered;
       out.all_answered &= answered;
       for (const int port : {flow.port, flow.peer_port}) {
         if (port != kNone) out.ports.insert(port);
         if (port != kNone && !answered) out.unproven_ports.insert(port);
+        if (port != kNone && word == ProbeWord::kUnanswered) out.unanswered_ports.insert(port);
       }
     }
     return out;
@@ -188,24 +190,24 @@ class Waits {
   void judge_cycle(const Circle& circle, model::Finding& finding) const {
     const std::set<int>* suspects = &circle.ports;
     const int64_t patience = view_.thresholds.receive_wait_ns;
+    finding.cls = model::Class::kWait;
+    finding.subclass = "cycle";
+    finding.confidence = 0.3;
     if (circle.all_answered) {
       finding.evidence_against.push_back({"probes on all rails between them are answered", "probe", ""});
-      const bool stalled = circle.oldest > patience * kCycleWithProbes;
-      finding.cls = stalled ? model::Class::kUnknown : model::Class::kWait;
-      finding.subclass = "cycle";
-      finding.confidence = 0.3;
-      if (stalled) suspects = nullptr;  // the rails are exonerated
-    } else if (circle.oldest > patience * kCycleWithoutProbes) {
+    }
+    if (!circle.unanswered_ports.empty() && circle.oldest > patience * kCycleUnanswered) {
       finding.cls = model::Class::kLink;
       finding.subclass = "silent_loss";
       finding.confidence = 0.2;
-      finding.evidence_against.push_back(
-          {"not every pair of ports has been probed: the job may be computing", "coverage", ""});
-      suspects = &circle.unproven_ports;
-    } else {
-      finding.cls = model::Class::kWait;
-      finding.subclass = "cycle";
-      finding.confidence = 0.3;
+      finding.evidence_against.push_back({"the probes that fail do not tell these ports apart", "coverage", ""});
+      suspects = &circle.unanswered_ports;
+    } else if (circle.oldest > patience * kCycleTooLong) {
+      finding.cls = model::Class::kUnknown;
+      suspects = circle.all_answered ? nullptr : &circle.unproven_ports;  // null: the rails are exonerated
+      if (!circle.all_answered) {
+        finding.evidence_against.push_back({"not every pair of ports has been probed", "coverage", ""});
+      }
     }
     for (const int port : circle.ports) {
       auto& into = suspects != nullptr && suspects->count(port) != 0 ? finding.culprit : finding.exonerated;

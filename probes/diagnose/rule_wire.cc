@@ -28,7 +28,8 @@ class Wire {
     std::vector<BadPair> bad;
     for (auto& [pair, at] : bad_) bad.push_back(std::move(at));
     for (const Localisation& found : localise(view_, bad)) {
-      if (!found.explained.empty()) out_.findings.push_back(finding_of(found));
+      if (found.explained.empty() || (!found.proven && has_only_waits(found))) continue;
+      out_.findings.push_back(finding_of(found));
     }
   }
 
@@ -89,6 +90,17 @@ class Wire {
     const FlowView& flow = view_.flows[wait.flow];
     if (!wait.ripe || wait.arriving || flow.peer_port == kNone || !only_the_path_is_left(wait.flow)) return;
     if (probed(view_, flow.port, flow.peer_port, wait.age_now) == ProbeWord::kUnanswered) add(wait.flow, wait.age);
+  }
+
+  // Waiting is what jobs do. Without a post that hangs, only probes that fail through one component and pass beside it
+  // make hardware of it; what they do not tell apart stays a wait (rule_wait.cc).
+  bool has_only_waits(const Localisation& found) const {
+    return std::all_of(found.explained.begin(), found.explained.end(), [&](const BadPair& pair) {
+      return std::all_of(pair.flows.begin(), pair.flows.end(), [&](int index) {
+        const FlowView& flow = view_.flows[index];
+        return !flow.error_age && flow.oldest_post_age.value_or(0) <= view_.thresholds.wire_ns;
+      });
+    });
   }
 
   // --- a silent node that does not acknowledge on any of several rails

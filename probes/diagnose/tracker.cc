@@ -169,12 +169,28 @@ Changes Tracker::update(const std::vector<Finding>& findings, int64_t now_wall_n
   }
   for (size_t f = 0; f < findings.size(); ++f) {
     if (taken[f] || !is_incident(findings[f]) || open_.size() >= kMaxOpen) continue;
+    if (!has_persisted(findings[f], now_wall_ns)) continue;
     open_.push_back(open_new(findings[f], now_wall_ns));
     changes.incidents.push_back(open_.back());
   }
+  std::erase_if(pending_, [&](const Pending& pending) { return now_wall_ns - pending.last_wall_ns >= kPersistNs; });
   close_quiet(findings, now_wall_ns, changes);
   update_waits(findings, now_wall_ns, changes);
   return changes;
+}
+
+bool Tracker::has_persisted(const Finding& finding, int64_t now_wall_ns) {
+  if (finding.state == IncidentState::kConfirmed) return true;
+  for (Pending& pending : pending_) {
+    const bool same_cause =
+        family_of(finding.cls) == family_of(pending.finding.cls) && overlap(finding.culprit, pending.finding.culprit);
+    if (!same_cause) continue;
+    pending.finding = finding;
+    pending.last_wall_ns = now_wall_ns;
+    return now_wall_ns - pending.first_wall_ns >= kPersistNs;
+  }
+  if (pending_.size() < kMaxOpen) pending_.push_back({finding, now_wall_ns, now_wall_ns});
+  return false;
 }
 
 void Tracker::close_quiet(const std::vector<Finding>& findings, int64_t now_wall_ns, Changes& changes) {

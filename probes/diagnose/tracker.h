@@ -27,8 +27,16 @@ class Tracker {
   const std::vector<model::Incident>& open() const { return open_; }
 
   static constexpr int64_t kQuietNs = 2'000'000'000;
+  // A suspicion becomes an incident when it has been there this long: what heals by itself within a second is none.
+  static constexpr int64_t kPersistNs = 1'000'000'000;
 
  private:
+  struct Pending {  // a suspicion that is not an incident yet
+    model::Finding finding;
+    int64_t first_wall_ns = 0, last_wall_ns = 0;
+  };
+  bool has_persisted(const model::Finding& finding, int64_t now_wall_ns);
+
   struct SeenWait {
     model::Finding finding;
     int64_t seen_wall_ns = 0;
@@ -41,6 +49,7 @@ class Tracker {
   std::string id_prefix_;
   uint64_t counter_ = 0;
   std::vector<model::Incident> open_;
+  std::vector<Pending> pending_;
   std::vector<SeenWait> waits_;
 };
 

@@ -20,6 +20,7 @@ int64_t bounded_age(int64_t age) {
 constexpr uint32_t kRetryExceeded = 12;  // IBV_WC_RETRY_EXC_ERR: the path or the other end did not answer
 
 constexpr int64_t kProbeReadyNs = 1'000'000'000;
+constexpr int64_t kProbeLateNs = 500'000'000;    // half the time that a probe waits for its answer
 
 // Honest facts have two flows of one name at most, an ended one and its successor; more would only cost time.
 constexpr size_t kMaxNamesakes = 16;
@@ -353,9 +354,13 @@ class Builder {
       if (out.from == kNone) continue;
       out.to = ping_target(ping, out.from);
       if (out.to == kNone || out.to == out.from) continue;
+      // A sidecar that did not get to run neither answers nor notices an answer in time.
+      if (!out.answered && is_late(*at.heard)) continue;
       if (out.answered || could_have_answered(out)) view_.pings.push_back(out);
     }
   }
+
+  static bool is_late(const model::Heard& heard) { return heard.facts.late_ns > kProbeLateNs; }
 
   // Silence speaks for the path only if the other end's sidecar was there to answer: it announces a queue pair for
   // probes on that port, had it for a second before the probe, and has spoken since.
@@ -363,7 +368,7 @@ class Builder {
     const PortView& port = view_.ports[ping.to];
     if (port.node == kNone || view_.nodes[port.node].silent) return false;
     const model::Heard& other = *view_.nodes[port.node].heard;
-    if (bounded_age(other.age_ns) > ping.age_now) return false;
+    if (bounded_age(other.age_ns) > ping.age_now || is_late(other)) return false;
     if (age_now(other, other.facts.sidecar_start_mono_ns) < ping.age_now + kProbeReadyNs) return false;
     const auto& answering = other.facts.ping_ports;
     return std::any_of(answering.begin(), answering.end(),

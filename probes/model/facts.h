@@ -146,6 +146,7 @@ struct NodeFacts {
   int64_t sidecar_start_mono_ns = 0;
   int64_t taken_mono_ns = 0;
   int64_t taken_wall_ns = 0;
+  int64_t late_ns = 0;  // longest this sidecar was behind its own schedule in the last ten seconds: a starved witness
   std::vector<Rail> rails;
   std::vector<Edge> edges;
   std::vector<Process> processes;  // gone ones stay for some minutes

@@ -178,6 +178,7 @@ void members(A& a, const NodeFacts*) {
   a("sidecar_start_mono_ns", &NodeFacts::sidecar_start_mono_ns);
   a("taken_mono_ns", &NodeFacts::taken_mono_ns);
   a("taken_wall_ns", &NodeFacts::taken_wall_ns);
+  a("late_ns", &NodeFacts::late_ns);
   a("rails", &NodeFacts::rails);
   a("edges", &NodeFacts::edges);
   a("processes", &NodeFacts::processes);

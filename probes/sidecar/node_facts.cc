@@ -47,15 +47,38 @@ size_t bound_flows(size_t limit, std::vector<model::Process>& processes) {
     if (count <= limit) return before - count;
     count -= std::erase_if(process.flows, [](const model::Flow& flow) { return flow.destroyed; });
   }
-  while (count > limit) {
-    const auto largest = std::max_element(
-        processes.begin(), processes.end(),
-        [](const model::Process& a, const model::Process& b) { return a.flows.size() < b.flows.size(); });
-    const size_t cut = std::min(count - limit, (largest->flows.size() + 1) / 2);
-    largest->flows.resize(largest->flows.size() - cut);
-    count -= cut;
+  // Then from the largest of the dead, then from the largest of the living: a process that has few keeps them.
+  for (const bool gone : {true, false}) {
+    while (count > limit) {
+      const auto weight = [&](const model::Process& process) {
+        return (process.state == model::ProcessState::kGone) == gone ? process.flows.size() : 0;
+      };
+      const auto largest = std::max_element(
+          processes.begin(), processes.end(),
+          [&](const model::Process& a, const model::Process& b) { return weight(a) < weight(b); });
+      if (largest == processes.end() || weight(*largest) == 0) break;
+      const size_t cut = std::min(count - limit, (largest->flows.size() + 1) / 2);
+      largest->flows.resize(largest->flows.size() - cut);
+      count -= cut;
+    }
   }
   return before - count;
+}
+
+size_t bound_processes(std::vector<model::Process>& processes) {
+  const size_t before = processes.size();
+  if (before > kMaxProcesses) {
+    std::stable_partition(processes.begin(), processes.end(), [](const model::Process& process) {
+      return process.state != model::ProcessState::kGone;
+    });
+    processes.resize(kMaxProcesses);
+  }
+  const size_t each = processes.size() <= kFewProcesses ? 16 : 4;
+  for (model::Process& process : processes) {
+    if (process.comms.size() > each) process.comms.resize(each);
+    if (process.threads.size() > each) process.threads.resize(each);
+  }
+  return before - processes.size();
 }
 
 std::vector<std::string> coverage_notes(const model::NodeFacts& facts, int64_t start_wall_ns) {

@@ -21,6 +21,7 @@
 #include "probes/sidecar/clock.h"
 #include "probes/sidecar/control_server.h"
 #include "probes/sidecar/handover_server.h"
+#include "probes/sidecar/lateness.h"
 #include "probes/sidecar/lldp_watch.h"
 #include "probes/sidecar/node_facts.h"
 #include "probes/sidecar/process_table.h"
@@ -90,7 +91,7 @@ class Loop {
   void turn(int64_t now_mono_ns);
   void serve_jobs(int64_t now_mono_ns);
   void assemble(int64_t now_mono_ns);
-  std::vector<std::string> notes(size_t flows_left_out) const;
+  std::vector<std::string> notes(size_t processes_left_out, size_t flows_left_out) const;
   void publish(int64_t now_mono_ns);
   void log_changes();
 
@@ -107,6 +108,7 @@ class Loop {
   std::unique_ptr<ControlServer> control_;
   std::unique_ptr<bus::NodeBus> bus_;  // none: this node alone
   std::vector<model::Heard> heard_;    // one: this node's facts as of the last turn that thought
+  Lateness lateness_;
   std::string boot_id_;
   int64_t start_mono_ns_ = 0, start_wall_ns_ = 0;
   int64_t published_mono_ns_ = 0;
@@ -141,8 +143,11 @@ void Loop::run(const std::function<bool()>& should_stop) {
       if (should_stop()) break;
       ask_mono_ns = before_mono_ns + kAskStopEveryMs * kNsPerMs;
     }
-    wait(std::min(ask_mono_ns, read_.next_mono_ns()));
-    turn(now_mono_ns());
+    const int64_t due_mono_ns = std::min(ask_mono_ns, read_.next_mono_ns());
+    wait(due_mono_ns);
+    const int64_t now = now_mono_ns();
+    lateness_.note(now - std::max(due_mono_ns, before_mono_ns), now);
+    turn(now);
   }
   log_->info("node {} stops", options_.node);
 }
@@ -193,17 +198,19 @@ void Loop::assemble(int64_t now_mono_ns) {
   facts.sidecar_start_mono_ns = start_mono_ns_;
   facts.taken_mono_ns = now_mono_ns;
   facts.taken_wall_ns = now_wall_ns();
+  facts.late_ns = lateness_.longest(now_mono_ns);
   facts.rails = rails_.rails();
   facts.edges = lldp_.edges(facts.rails);
   facts.processes = processes_.facts();
   drop_foreign_devices(facts.rails, facts.processes);
+  const size_t processes_left_out = bound_processes(facts.processes);
   const size_t flows_left_out = bound_flows(kMaxFlows, facts.processes);
   facts.ping_ports = rails_.ping_ports();
   facts.pings = rails_.results();
-  facts.notes = notes(flows_left_out);
+  facts.notes = notes(processes_left_out, flows_left_out);
 }
 
-std::vector<std::string> Loop::notes(size_t flows_left_out) const {
+std::vector<std::string> Loop::notes(size_t processes_left_out, size_t flows_left_out) const {
   std::vector<std::string> notes = rails_.problems();
   if (!lldp_.problem().empty()) notes.push_back(lldp_.problem());
   if (bus_ && !bus_->problem().empty()) notes.push_back(bus_->problem());
@@ -212,7 +219,9 @@ std::vector<std::string> Loop::notes(size_t flows_left_out) const {
     notes.push_back("processes whose plugin has another segment version asked and are not witnessed");
   }
   if (asked.refused > 0) notes.push_back("processes were refused a segment: there are too many, or they ask too often");
-  if (flows_left_out > 0) notes.push_back(std::to_string(flows_left_out) + " flows are left out: too many for one node");
+  // Without the numbers: a note that changes would be logged again each time.
+  if (processes_left_out > 0) notes.push_back("processes are left out of the facts: too many for one node");
+  if (flows_left_out > 0) notes.push_back("flows are left out of the facts: too many for one node");
   for (std::string& note : coverage_notes(heard_[0].facts, start_wall_ns_)) notes.push_back(std::move(note));
   return notes;
 }

@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "probes/model/facts_json.h"
+#include "probes/sidecar/lateness.h"
+
 namespace railwitness::sidecar {
 namespace {
 
@@ -46,6 +49,53 @@ TEST(BoundFlows, CutsWhereMostAre) {
   EXPECT_THAT(processes[0].flows, SizeIs(2));
   EXPECT_EQ(processes[0].flows.size() + processes[1].flows.size() + processes[2].flows.size(), 20u);
   EXPECT_EQ(bound_flows(0, processes), 20u);
+}
+
+TEST(BoundFlows, CutsTheDeadBeforeTheLiving) {
+  std::vector<model::Process> processes(2);
+  processes[0].flows.resize(30);
+  processes[0].state = model::ProcessState::kRunning;
+  processes[1].flows.resize(10);
+  processes[1].state = model::ProcessState::kGone;
+  EXPECT_EQ(bound_flows(30, processes), 10u);
+  EXPECT_THAT(processes[0].flows, SizeIs(30));
+  EXPECT_EQ(bound_flows(20, processes), 10u);
+  EXPECT_THAT(processes[0].flows, SizeIs(20));
+}
+
+// Liars that fill every table cannot push the facts above what the bus takes, nor the honest process out of them.
+TEST(BoundProcesses, KeepsFactsBelowOneMegabyteWhateverJobsClaim) {
+  model::NodeFacts facts;
+  facts.processes.resize(2000);
+  for (model::Process& process : facts.processes) {
+    process.state = model::ProcessState::kGone;
+    process.job.assign(63, 'x');
+    process.comms.assign(64, {.hash = ~0ull, .rank = 16777214, .nranks = 16777215, .nnodes = 16777215, .open = true, .name = std::string(63, 'x')});
+    process.threads.assign(64, {.tid = ~0u, .posts = ~0ull, .polls = ~0ull, .completions = ~0ull, .last_change_mono_ns = INT64_MAX});
+    model::Flow flow;
+    flow.local_gid = flow.peer_gid = "0000:0000:0000:0000:0000:ffff:0a00:0001";
+    flow.device.assign(20, 'd');
+    flow.posted = flow.completed = flow.posted_bytes = flow.completed_bytes = flow.received_bytes = ~0ull;
+    flow.first_post_mono_ns = flow.last_post_mono_ns = flow.last_completion_mono_ns = INT64_MAX;
+    process.flows.assign(64, flow);
+  }
+  facts.processes.back().state = model::ProcessState::kRunning;
+  facts.processes.back().pid = 4711;
+  facts.processes.back().flows.resize(16);
+  EXPECT_EQ(bound_processes(facts.processes), 2000 - kMaxProcesses);
+  bound_flows(kMaxFlows, facts.processes);
+  EXPECT_EQ(facts.processes.front().pid, 4711);
+  EXPECT_THAT(facts.processes.front().flows, SizeIs(16));
+  EXPECT_LT(model::to_json(facts).size(), 1'000'000u);
+}
+
+TEST(Lateness, ForgetsAfterTenSeconds) {
+  Lateness lateness;
+  lateness.note(700, 100 * kSecond);
+  lateness.note(5, 101 * kSecond);
+  EXPECT_EQ(lateness.longest(104 * kSecond), 700);
+  EXPECT_EQ(lateness.longest(106 * kSecond), 700);
+  EXPECT_EQ(lateness.longest(111 * kSecond), 0);
 }
 
 TEST(CoverageNotes, TellWhatNobodySaw) {
