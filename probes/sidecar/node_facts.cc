@@ -58,6 +58,9 @@ size_t bound_flows(size_t limit, std::vector<model::Process>& processes) {
           [&](const model::Process& a, const model::Process& b) { return weight(a) < weight(b); });
       if (largest == processes.end() || weight(*largest) == 0) break;
       const size_t cut = std::min(count - limit, (largest->flows.size() + 1) / 2);
+      std::stable_partition(largest->flows.begin(), largest->flows.end(), [](const model::Flow& flow) {
+        return flow.oldest_post_mono_ns || flow.receive_wait_mono_ns || flow.first_error;
+      });
       largest->flows.resize(largest->flows.size() - cut);
       count -= cut;
     }

@@ -12,16 +12,16 @@
 namespace railwitness::sidecar {
 
 // Facts stay below one megabyte of JSON, which is what a NATS server takes unless told otherwise, whatever jobs claim:
-// a flow is about 500 bytes, a communicator or a thread about 100.
-constexpr size_t kMaxFlows = 1200;
-constexpr size_t kMaxProcesses = 256;
+// a flow is at most about 800 bytes, a process without its flows at most about 1600.
+constexpr size_t kMaxFlows = 800;
+constexpr size_t kMaxProcesses = 128;
 constexpr size_t kFewProcesses = 64;  // then each may show more of its communicators and threads
 
 // A job may name any device; one that this node does not have is not a device but a claim.
 void drop_foreign_devices(const std::vector<model::Rail>& rails, std::vector<model::Process>& processes);
 
 // At most `limit` flows in all: destroyed ones go first, then those of dead processes, then those of the processes that
-// have most. Returns how many went.
+// have most; of a process, those go first on which nothing is outstanding. Returns how many went.
 size_t bound_flows(size_t limit, std::vector<model::Process>& processes);
 
 // At most kMaxProcesses, the living first, each with a few communicators and threads. Returns how many processes went.

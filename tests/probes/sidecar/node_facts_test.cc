@@ -51,6 +51,16 @@ TEST(BoundFlows, CutsWhereMostAre) {
   EXPECT_EQ(bound_flows(0, processes), 20u);
 }
 
+TEST(BoundFlows, KeepsTheFlowsOnWhichSomethingIsOutstanding) {
+  std::vector<model::Process> processes(1);
+  processes[0].flows.resize(100);
+  processes[0].flows[99].index = 99;
+  processes[0].flows[99].oldest_post_mono_ns = 1;
+  bound_flows(1, processes);
+  ASSERT_THAT(processes[0].flows, SizeIs(1));
+  EXPECT_EQ(processes[0].flows[0].index, 99u);
+}
+
 TEST(BoundFlows, CutsTheDeadBeforeTheLiving) {
   std::vector<model::Process> processes(2);
   processes[0].flows.resize(30);
@@ -76,7 +86,10 @@ TEST(BoundProcesses, KeepsFactsBelowOneMegabyteWhateverJobsClaim) {
     flow.local_gid = flow.peer_gid = "0000:0000:0000:0000:0000:ffff:0a00:0001";
     flow.device.assign(20, 'd');
     flow.posted = flow.completed = flow.posted_bytes = flow.completed_bytes = flow.received_bytes = ~0ull;
+    flow.receives_posted = flow.receives_completed = ~0ull;
     flow.first_post_mono_ns = flow.last_post_mono_ns = flow.last_completion_mono_ns = INT64_MAX;
+    flow.last_receive_mono_ns = flow.oldest_post_mono_ns = flow.receive_wait_mono_ns = INT64_MAX;
+    flow.first_error = {.status = ~0u, .vendor = ~0u, .mono_ns = INT64_MAX};
     process.flows.assign(64, flow);
   }
   facts.processes.back().state = model::ProcessState::kRunning;
