@@ -38,7 +38,7 @@ std::map<std::string, std::string> links(std::string_view json) {
 }
 
 std::string own(const char* name) {
-  return read(std::filesystem::path(__FILE__).parent_path() / "data" / name);
+  return read(std::filesystem::path(RAILWITNESS_TEST_DATA) / name);
 }
 
 TEST(Lldp, NothingKnownIsNoEdgeAndNoError) {
