@@ -2,6 +2,7 @@
 #ifndef RAILWITNESS_NCCL_COMMON_H_
 #define RAILWITNESS_NCCL_COMMON_H_
 
+#include <cstddef>
 #include <cstdint>
 
 namespace railwitness::nccl {
@@ -29,6 +30,17 @@ enum LogLevel : int {  // ncclDebugLogLevel
 inline constexpr unsigned long kLogInit = 1, kLogNet = 16;  // ncclDebugLogSubSys
 
 using Logger = void (*)(LogLevel level, unsigned long flags, const char* file, int line, const char* format, ...);
+
+// Net v10 and later: tells the profiler of events below a transfer.
+using ProfilerCallback = Result (*)(void** event, int type, void* handle, int64_t plugin, void* data);
+
+inline constexpr size_t kHandleBytes = 128;                     // NCCL_NET_HANDLE_MAXSIZE
+inline constexpr size_t kMaxNetBytes = size_t{1} << 40;         // NCCL_MAX_NET_SIZE_BYTES
+inline constexpr int kPtrHost = 1, kPtrCuda = 2, kPtrDmabuf = 4;  // NCCL_PTR_*
+inline constexpr int kNetDeviceHost = 0;                        // NCCL_NET_DEVICE_HOST
+inline constexpr int kUndefined = -1;  // NCCL_NET_TRAFFIC_CLASS_UNDEF, NCCL_NET_ID_UNDEF, NCCL_NET_ATTR_UNDEF
+// A receive whose caller does not need to know when it is done: `*request` as irecv gets it (NCCL 2.24 and later).
+inline constexpr uintptr_t kOptionalCompletion = 1;
 
 }  // namespace railwitness::nccl
 

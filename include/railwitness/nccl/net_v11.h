@@ -38,8 +38,6 @@ struct NetCommConfigV11 {
   int traffic_class;
 };
 
-using ProfilerCallback = Result (*)(void** event, int type, void* handle, int64_t plugin, void* data);
-
 struct NetV11 {
   const char* name;
   Result (*init)(void** context, uint64_t comm_id, NetCommConfigV11* config, Logger log, ProfilerCallback profiler);
