@@ -1,10 +1,13 @@
 #include "plugin/shim/banner.h"
 
+#include "railwitness/base/knobs.h"
 #include "railwitness/base/version.h"
 
 #include <atomic>
 #include <cstdio>
 #include <cstring>
+
+#include <unistd.h>
 
 namespace railwitness::shim {
 
@@ -31,6 +34,15 @@ void say_banner(nccl::Logger log, const Started& started, int late_contexts) {
   char text[512];
   format_banner(text, sizeof text, started, late_contexts);
   log(nccl::kLogInfo, nccl::kLogInit | nccl::kLogNet, "railwitness", 0, "%s", text);
+  say_problems(log, environ);
+}
+
+// Told as information, not as a warning of NCCL's: a warning would stay in ncclGetLastError and be shown by frameworks
+// as the reason of whatever fails later.
+void say_problems(nccl::Logger log, const char* const* environment) {
+  char problems[512];
+  if (knobs::describe_problems(environment, knobs::kJob, problems, sizeof problems))
+    log(nccl::kLogInfo, nccl::kLogInit | nccl::kLogNet, "railwitness", 0, "railwitness: warning: %s", problems);
 }
 
 }  // namespace railwitness::shim

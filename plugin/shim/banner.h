@@ -1,4 +1,4 @@
-// The one line that the plugin says, through NCCL's logger.
+// What the plugin says, through NCCL's logger: one line, and one more if a RAILWITNESS_* variable is misspelt or wrong.
 #ifndef RAILWITNESS_PLUGIN_SHIM_BANNER_H_
 #define RAILWITNESS_PLUGIN_SHIM_BANNER_H_
 
@@ -9,10 +9,13 @@
 
 namespace railwitness::shim {
 
-// Once per process, whoever comes first.
+// Once per process, whoever comes first; the environment's problems with it.
 void say_banner(nccl::Logger log, const Started& started, int late_contexts);
 
 void format_banner(char* text, size_t bytes, const Started& started, int late_contexts);
+
+// Nothing if there are none. include/railwitness/base/knobs.h says what a problem is.
+void say_problems(nccl::Logger log, const char* const* environment);
 
 }  // namespace railwitness::shim
 

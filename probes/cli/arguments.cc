@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <cstdlib>
 #include <sstream>
+#include <stdexcept>
 
 #include "CLI/CLI.hpp"
 #include "fmt/format.h"
-#include "railwitness/abi/handover.h"
+#include "railwitness/base/edit_distance.h"
+#include "railwitness/base/knobs.h"
 
 namespace railwitness::cli {
 namespace {
@@ -22,31 +24,30 @@ std::string footer(const std::string& about, const std::string& lines) {
   return about + (about.empty() ? "" : "\n\n") + "Examples:\n" + lines + "\n" + kExits;
 }
 
+const knobs::Knob& knob_of(const char* name) {
+  const knobs::Knob* knob = knobs::find(name);
+  if (knob == nullptr) throw std::logic_error(std::string(name) + " has no row in include/railwitness/base/knobs.h");
+  return *knob;
+}
+
+// An option that a variable may set as well; its text, default and range are those of the variable's row.
+template <class Value>
+CLI::Option* add_knob(CLI::App& app, const char* option, Value& value, const char* name) {
+  const knobs::Knob& knob = knob_of(name);
+  CLI::Option* added = app.add_option(option, value, knob.text)->envname(name);
+  if (knob.type == knobs::Type::kNumber) added->check(CLI::Range(knob.least, knob.most));
+  return added;
+}
+
 void add_sidecar(CLI::App& app, sidecar::Options& options, bool& no_pings) {
-  app.add_option("--socket", options.socket, "where jobs get their segment")
-      ->envname("RAILWITNESS_SOCKET")
-      ->default_str(RAILWITNESS_DEFAULT_SOCKET);
-  app.add_option("--control-socket", options.control_socket, "where `railwitness ls` asks")
-      ->envname("RAILWITNESS_CONTROL_SOCKET")
-      ->default_str(kDefaultControlSocket);
-  app.add_option("--nats", options.nats_url, "URL of the nats-server (nats://host:4222); without it: this node alone")
-      ->envname("RAILWITNESS_NATS");
-  app.add_option("--node", options.node, "name of this node (default: its host name)")->envname("RAILWITNESS_NODE");
-  app.add_option("--lldp-command", options.lldp_command, "prints LLDP neighbours as JSON; empty: no LLDP")
-      ->envname("RAILWITNESS_LLDP_COMMAND")
-      ->capture_default_str();
-  app.add_option("--lldp-interval-ms", options.lldp_interval_ms, "how often it is run")
-      ->envname("RAILWITNESS_LLDP_INTERVAL_MS")
-      ->check(CLI::Range(100, 3'600'000))
-      ->capture_default_str();
-  app.add_option("--read-interval-ms", options.read_interval_ms, "how often segments are read")
-      ->envname("RAILWITNESS_READ_INTERVAL_MS")
-      ->check(CLI::Range(10, 10'000))
-      ->capture_default_str();
-  app.add_option("--max-processes", options.max_processes, "segments handed out at a time")
-      ->envname("RAILWITNESS_MAX_PROCESSES")
-      ->check(CLI::Range(1, 65'536))
-      ->capture_default_str();
+  add_knob(app, "--socket", options.socket, "RAILWITNESS_SOCKET")->capture_default_str();
+  add_knob(app, "--control-socket", options.control_socket, "RAILWITNESS_CONTROL_SOCKET")->capture_default_str();
+  add_knob(app, "--nats", options.nats_url, "RAILWITNESS_NATS");
+  add_knob(app, "--node", options.node, "RAILWITNESS_NODE");
+  add_knob(app, "--lldp-command", options.lldp_command, "RAILWITNESS_LLDP_COMMAND")->capture_default_str();
+  add_knob(app, "--lldp-interval-ms", options.lldp_interval_ms, "RAILWITNESS_LLDP_INTERVAL_MS")->capture_default_str();
+  add_knob(app, "--read-interval-ms", options.read_interval_ms, "RAILWITNESS_READ_INTERVAL_MS")->capture_default_str();
+  add_knob(app, "--max-processes", options.max_processes, "RAILWITNESS_MAX_PROCESSES")->capture_default_str();
   app.add_flag("--no-pings", no_pings, "open no queue pair for active probes of the rails");
   app.add_flag("--json", options.json, "JSON lines instead of lines for people");
   app.add_option("--sysfs-root", options.sysfs_root)->group("");  // for tests
@@ -61,13 +62,8 @@ void add_sidecar(CLI::App& app, sidecar::Options& options, bool& no_pings) {
 }
 
 void add_correlate(CLI::App& app, CorrelateOptions& options) {
-  app.add_option("--nats", options.nats_url, "URL of the nats-server")
-      ->envname("RAILWITNESS_NATS")
-      ->capture_default_str();
-  app.add_option("--interval-ms", options.interval_ms, "how often the facts are thought over")
-      ->envname("RAILWITNESS_INTERVAL_MS")
-      ->check(CLI::Range(50, 60'000))
-      ->capture_default_str();
+  add_knob(app, "--nats", options.nats_url, "RAILWITNESS_NATS")->capture_default_str();
+  add_knob(app, "--interval-ms", options.interval_ms, "RAILWITNESS_INTERVAL_MS")->capture_default_str();
   app.add_option("--once", options.once_s, "stop after so many seconds; exit status 1 if there was an incident")
       ->check(CLI::Range(0.1, 86'400.0))
       ->check([](const std::string& text) {  // a range holds nan too
@@ -85,29 +81,12 @@ void add_correlate(CLI::App& app, CorrelateOptions& options) {
 }
 
 void add_ls(CLI::App& app, LsOptions& options) {
-  app.add_option("--control-socket", options.control_socket, "socket of the sidecar")
-      ->envname("RAILWITNESS_CONTROL_SOCKET")
-      ->capture_default_str();
+  add_knob(app, "--control-socket", options.control_socket, "RAILWITNESS_CONTROL_SOCKET")->capture_default_str();
   app.add_flag("--all", options.all, "destroyed flows as well");
   app.add_flag("--json", options.json, "the facts as JSON");
   app.footer(footer("What the sidecar of this node sees: rails with their switch ports, processes with ranks, flows.",
                     "  railwitness ls\n"
                     "  railwitness ls --json | jq '.rails[] | {device, state}'\n"));
-}
-
-size_t edit_distance(const std::string& a, const std::string& b) {
-  std::vector<size_t> row(b.size() + 1);
-  for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
-  for (size_t i = 1; i <= a.size(); ++i) {
-    size_t diagonal = row[0];
-    row[0] = i;
-    for (size_t j = 1; j <= b.size(); ++j) {
-      const size_t change = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
-      diagonal = row[j];
-      row[j] = std::min({row[j] + 1, row[j - 1] + 1, change});
-    }
-  }
-  return row[b.size()];
 }
 
 // Empty if the word is a subcommand or an option.
@@ -136,7 +115,7 @@ std::string unknown_word(const CLI::App& app, const std::string& word) {
 Command parse_arguments(const std::vector<std::string>& arguments) {
   CLI::App app(kAbout, "railwitness");
   sidecar::Options sidecar;
-  sidecar.socket = RAILWITNESS_DEFAULT_SOCKET;
+  sidecar.socket = knob_of("RAILWITNESS_SOCKET").standard;
   sidecar.control_socket = kDefaultControlSocket;
   bool no_pings = false;
   CorrelateOptions correlate;

@@ -299,6 +299,15 @@ void off(const char* plugin, const char*) {
   CHECK(!dlopen("tap-verbs.so", RTLD_NOW | RTLD_NOLOAD) && !dlopen("libibverbs.so.1", RTLD_NOW | RTLD_NOLOAD));
 }
 
+void misspelt(const char* plugin, const char*) {
+  setenv("RAILWITNESS_SOKET", "/run/x", 1);
+  Plugin p(plugin);
+  for (int i = 0; i < 2; i++) p.net->finalize(p.init());
+  p.profiler->finalize(p.init_profiler());
+  CHECK(said_has("warning: RAILWITNESS_SOKET is not known; RAILWITNESS_SOCKET is meant?"));
+  CHECK(lines == 2);  // the banner and this, once a process
+}
+
 }  // namespace
 }  // namespace railwitness::test
 
@@ -309,7 +318,8 @@ int main(int argc, char** argv) {
     const char* name;
     void (*run)(const char*, const char*);
   } scenarios[] = {{"stub", by_stub}, {"taken", name_taken},         {"late", late},       {"unloaded", unloaded},
-                   {"off", off},      {"no_sidecar", no_sidecar},   {"no_stub", no_stub}, {"with_sidecar", with_sidecar}};
+                   {"off", off},      {"no_sidecar", no_sidecar},   {"no_stub", no_stub}, {"with_sidecar", with_sidecar},
+                   {"misspelt", misspelt}};
   alarm(60);
   setenv("RAILWITNESS_SOCKET", "/nowhere", 0);
   for (const auto& s : scenarios) {

@@ -117,5 +117,21 @@ TEST(Banner, SaysHowOrWhyNotAndWhatToDo) {
   EXPECT_EQ(banner(s), "railwitness 0.1.0: off by RAILWITNESS_MODE");
 }
 
+TEST(Problems, AMisspeltVariableAndAWrongValueAreOneLineAndNoWarningOfNccl) {
+  const int before = lines;
+  const char* environment[] = {"PATH=/bin", "RAILWITNESS_SOKET=/run/x", "RAILWITNESS_MODE=tapp", nullptr};
+  shim::say_problems(logger, environment);
+  EXPECT_EQ(lines, before + 1);
+  EXPECT_EQ(said, "railwitness: warning: RAILWITNESS_SOKET is not known; RAILWITNESS_SOCKET is meant?; RAILWITNESS_MODE "
+                  "is 'tapp'; one of tap|chain:<plugin>|ofi|off is meant, tap is taken");
+}
+
+TEST(Problems, NothingIsSaidOfAnEnvironmentThatIsRight) {
+  const int before = lines;
+  const char* environment[] = {"RAILWITNESS_MODE=off", "RAILWITNESS_JOB=x", "RAILWITNESS_READ_INTERVAL_MS=1", nullptr};
+  shim::say_problems(logger, environment);  // the last one is the sidecar's
+  EXPECT_EQ(lines, before);
+}
+
 }  // namespace
 }  // namespace railwitness
