@@ -23,7 +23,7 @@ Result devices(int* count) noexcept {
 }
 
 Result finalize(void*) noexcept { return nccl::kSuccess; }
-Result set_net_attr(void*, void*) noexcept { return nccl::kSuccess; }
+Result set_net_attr(void*, nccl::NetAttrV11*) noexcept { return nccl::kSuccess; }
 
 // Never called by an NCCL that was told of no devices; must not be null all the same.
 template <typename... Arguments>

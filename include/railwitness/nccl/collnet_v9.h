@@ -1,0 +1,58 @@
+// ncclCollNet_v9_t (NCCL 2.24 to today): the symbol ncclCollNetPlugin_v9.
+#ifndef RAILWITNESS_NCCL_COLLNET_V9_H_
+#define RAILWITNESS_NCCL_COLLNET_V9_H_
+
+#include "railwitness/nccl/net_v9.h"
+
+#include <cstddef>
+#include <cstdint>
+
+namespace railwitness::nccl {
+
+struct NetSgeV9 {
+  void* mr;
+  void* address;
+  size_t bytes;
+};
+
+struct CollNetV9 {
+  const char* name;
+  Result (*init)(Logger log);
+  Result (*devices)(int* count);
+  Result (*get_properties)(int device, NetPropertiesV9* properties);
+  Result (*listen)(int device, void* handle, void** listen_comm);
+  Result (*connect)(void* handles[], int ranks, int rank, void* listen_comm, void** coll_comm);
+  Result (*reduce_support)(int data_type, int operation, int* supported);
+  Result (*reg_mr)(void* comm, void* data, size_t bytes, int type, void** mr);
+  Result (*reg_mr_dma_buf)(void* comm, void* data, size_t bytes, int type, uint64_t offset, int fd, void** mr);
+  Result (*dereg_mr)(void* comm, void* mr);
+  Result (*iallreduce)(void* comm, void* send_data, void* recv_data, size_t count, int data_type, int operation,
+                       void* send_mr, void* recv_mr, void** request);
+  Result (*iallgather)(void* comm, void* send_data, int n, NetSgeV9* parts, size_t bytes_per_rank,
+                       size_t window_offset, size_t window_bytes, void* send_mr, void** request);
+  Result (*ireducescatter)(void* comm, int n, NetSgeV9* parts, void* recv_data, size_t bytes_per_rank,
+                           size_t window_offset, size_t window_bytes, int data_type, int operation, void* recv_mr,
+                           void** request);
+  Result (*iflush)(void* comm, void* data, int bytes, void* mr, void** request);
+  Result (*test)(void* request, int* done, int* bytes);
+  Result (*close_coll)(void* comm);
+  Result (*close_listen)(void* comm);
+  Result (*make_v_device)(int* device, NetVDevicePropsV9* properties);
+};
+
+static_assert(sizeof(NetSgeV9) == 24 && offsetof(NetSgeV9, address) == 8 && offsetof(NetSgeV9, bytes) == 16);
+
+static_assert(sizeof(CollNetV9) == 144);
+static_assert(offsetof(CollNetV9, name) == 0 && offsetof(CollNetV9, init) == 8);
+static_assert(offsetof(CollNetV9, devices) == 16 && offsetof(CollNetV9, get_properties) == 24);
+static_assert(offsetof(CollNetV9, listen) == 32 && offsetof(CollNetV9, connect) == 40);
+static_assert(offsetof(CollNetV9, reduce_support) == 48 && offsetof(CollNetV9, reg_mr) == 56);
+static_assert(offsetof(CollNetV9, reg_mr_dma_buf) == 64 && offsetof(CollNetV9, dereg_mr) == 72);
+static_assert(offsetof(CollNetV9, iallreduce) == 80 && offsetof(CollNetV9, iallgather) == 88);
+static_assert(offsetof(CollNetV9, ireducescatter) == 96 && offsetof(CollNetV9, iflush) == 104);
+static_assert(offsetof(CollNetV9, test) == 112 && offsetof(CollNetV9, close_coll) == 120);
+static_assert(offsetof(CollNetV9, close_listen) == 128 && offsetof(CollNetV9, make_v_device) == 136);
+
+}  // namespace railwitness::nccl
+
+#endif  // RAILWITNESS_NCCL_COLLNET_V9_H_
