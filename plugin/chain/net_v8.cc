@@ -1,0 +1,32 @@
+#include "railwitness/nccl/net_v8.h"
+
+#include "plugin/chain/downstream.h"
+#include "plugin/chain/versions.h"
+
+#include <new>
+
+namespace railwitness::chain {
+namespace {
+
+class V8 final : public SmallTransfers<nccl::NetV8> {
+ public:
+  using SmallTransfers::SmallTransfers;
+
+  Result connect(void*, int device, void* handle, void** send_comm, void** device_handle) override {
+    return calls_.connect(device, handle, send_comm, device_handle);
+  }
+  Result accept(void* listen_comm, void** recv_comm, void** device_handle) override {
+    return calls_.accept(listen_comm, recv_comm, device_handle);
+  }
+  Result register_memory(void* comm, void* data, size_t bytes, int type, void** mr) override {
+    return calls_.reg_mr(comm, data, bytes, type, mr);
+  }
+};
+
+}  // namespace
+
+engine::Transport* net_v8(const void* table, const char* library) {
+  return new (std::nothrow) V8(static_cast<const nccl::NetV8*>(table), library, 8);
+}
+
+}  // namespace railwitness::chain
