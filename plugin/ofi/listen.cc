@@ -1,0 +1,249 @@
+// The listening side: strangers are sent away, a peer of another kind is an error at once.
+#include "plugin/ofi/connect.h"
+
+#include "plugin/ofi/greeting.h"
+
+#include <cerrno>
+#include <cstdarg>
+#include <cstdio>
+#include <cstring>
+#include <new>
+
+#include <sys/socket.h>
+#include <unistd.h>
+
+namespace railwitness::ofi {
+namespace {
+
+using Is = SideChannel::Is;
+
+constexpr int kMaxCallers = 8;  // who have connected and not yet said who they are
+
+struct Caller {
+  SideChannel side;
+  sockaddr_storage address;
+};
+
+struct Listening : Object {
+  int fd;
+  Devices* devices;
+  Device* device;
+  Terms mine;
+  sockaddr_storage address;
+  Deadline deadline;
+  Caller callers[kMaxCallers];
+  int next_caller;  // whose place is taken when all are
+  Comm* comm;       // the right one has called
+  bool is_welcomed, is_ready_sent;
+  Result failed;
+};
+
+[[gnu::format(printf, 3, 4)]] Result give_up(Listening* l, const sockaddr_storage* caller, const char* format, ...) {
+  char what[300];
+  va_list arguments;
+  va_start(arguments, format);
+  vsnprintf(what, sizeof what, format, arguments);
+  va_end(arguments);
+  say(nccl::kLogWarn, "%s: accepting on %s%s%s: %s", l->device->name, AddressText(l->address).text,
+      caller ? " from " : "", caller ? AddressText(*caller).text : "", what);
+  return l->failed = nccl::kRemoteError;
+}
+
+void send_away(Listening* l, Caller* caller, const char* why) {
+  caller->side.queue(make_refusal(l->mine, why));
+  caller->side.flush();  // an empty connection takes 512 bytes
+  caller->side.close();
+}
+
+Result welcome(Listening* l, Caller* caller, const Frame& hello, const Terms& theirs, const Agreement& agreement) {
+  l->comm = make_comm(*l->devices, l->device, l->context, false);
+  if (!l->comm) return nccl::kSystemError;
+  Comm* comm = l->comm;
+  comm->cookie = l->mine.cookie;
+  comm->peer_address = caller->address;
+  memcpy(comm->peer_device, theirs.device, sizeof theirs.device);
+  comm->side = caller->side;
+  caller->side = {};
+  Frame answer = make_frame(Kind::kWelcome, l->mine);
+  if (const Result result = open_endpoint(comm, &answer)) return l->failed = result;
+  if (hello.name_bytes != answer.name_bytes) {
+    comm->side.queue(make_refusal(l->mine, "the endpoint's name has another size here; is libfabric the same?"));
+    comm->side.flush();
+    return give_up(l, &comm->peer_address, "the peer's endpoint has a name of %u bytes, ours of %u; is libfabric the same?",
+                   hello.name_bytes, answer.name_bytes);
+  }
+  note_differences(agreement, l->mine, theirs, comm->peer_address);
+  if (const Result result = set_peer(comm, hello, agreement)) return l->failed = result;
+  seal(&answer);
+  comm->side.queue(answer);
+  return nccl::kSuccess;
+}
+
+Result hear(Listening* l, Caller* caller) {
+  const Is is = caller->side.receive();
+  if (caller->side.received() >= 8) {
+    uint8_t opening[8];
+    memcpy(opening, caller->side.bytes(), sizeof opening);
+    if (read_opening(opening) == Opening::kNcclOwn)
+      return caller->side.close(), give_up(l, &caller->address, "the peer speaks NCCL's own socket or InfiniBand transport; "
+                     "set NCCL_NET_PLUGIN=railwitness and RAILWITNESS_MODE=ofi on every rank");
+    if (read_opening(opening) == Opening::kStranger) return caller->side.close(), nccl::kSuccess;
+  }
+  if (is == Is::kGoingOn) return nccl::kSuccess;
+  if (is != Is::kThere) return caller->side.close(), nccl::kSuccess;
+  Frame frame;
+  Terms theirs;
+  if (!read_frame(caller->side.bytes(), &frame, &theirs)) {
+    send_away(l, caller, "the greeting is damaged");
+    return frame.cookie == l->mine.cookie ? give_up(l, &caller->address, "the peer's greeting is damaged") : nccl::kSuccess;
+  }
+  caller->side.take();
+  const Agreement agreement = agree(l->mine, theirs);
+  if (theirs.cookie != l->mine.cookie) {  // somebody else's peer: ours may still come
+    char why[168];
+    describe_refusal(Field::kCookie, theirs, l->mine, why, sizeof why);
+    send_away(l, caller, why);
+    say(nccl::kLogInfo, "%s: %s called for another listener and was sent away", l->device->name,
+        AddressText(caller->address).text);
+    return nccl::kSuccess;
+  }
+  if (frame.kind == static_cast<uint16_t>(Kind::kRefusal))
+    return caller->side.close(), give_up(l, &caller->address, "the peer refuses: %s", frame.text);
+  if (agreement.refused != Field::kNone || frame.kind != static_cast<uint16_t>(Kind::kHello)) {
+    char here[200], there[168];
+    describe_refusal(agreement.refused, l->mine, theirs, here, sizeof here);
+    describe_refusal(agreement.refused, theirs, l->mine, there, sizeof there);
+    send_away(l, caller, there);
+    return give_up(l, &caller->address, "refused: %s", here);
+  }
+  return welcome(l, caller, frame, theirs, agreement);
+}
+
+void take_callers(Listening* l) {
+  for (;;) {
+    sockaddr_storage address{};
+    socklen_t length = sizeof address;
+    const int fd = accept4(l->fd, reinterpret_cast<sockaddr*>(&address), &length, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    if (fd < 0) return;
+    Caller& caller = l->callers[l->next_caller];
+    l->next_caller = (l->next_caller + 1) % kMaxCallers;
+    caller.side.close();
+    caller = {};
+    caller.side.adopt(fd);
+    caller.address = address;
+  }
+}
+
+// The first message through libfabric goes from here to the sender: it proves the path, and one direction of opening
+// connections below libfabric never meets the other.
+Result finish(Listening* l) {
+  Comm* comm = l->comm;
+  const Is is = comm->side.flush();
+  if (is == Is::kFailed) return give_up(l, &comm->peer_address, "%s", strerror(comm->side.error()));
+  if (is != Is::kThere) return nccl::kSuccess;
+  if (!l->is_ready_sent) {
+    comm->ready.kind = Operation::Kind::kReady;
+    const ssize_t r = fi_tsend(comm->endpoint, &comm->ready_message, 8, nullptr, comm->peer,
+                               wire_tag(Tagged::kReady, comm->cookie, 0, 0), &comm->ready);
+    if (r != 0 && r != -FI_EAGAIN)
+      return give_up(l, &comm->peer_address, "libfabric cannot reach the peer: %s",
+                     comm->devices->library.strerror(static_cast<int>(-r)));
+    l->is_ready_sent = r == 0;
+  }
+  progress(comm);
+  look_after_peer(comm);
+  return l->failed = comm->failed;
+}
+
+void discard(Listening* l) {
+  if (l->comm) close_comm(l->comm);
+  for (Caller& caller : l->callers) caller.side.close();
+  close(l->fd);
+  delist(l);
+  delete l;
+}
+
+}  // namespace
+
+Result listen(Devices* devices, void* context, int device, void* handle, void** listen_comm) {
+  *listen_comm = nullptr;
+  if (device < 0 || device >= devices->count) return nccl::kInvalidArgument;
+  auto* l = new (std::nothrow) Listening{};
+  if (!l) return nccl::kSystemError;
+  l->kind = Object::Kind::kListen;
+  l->context = context;
+  l->devices = devices;
+  l->device = &devices->list[device];
+  l->address = l->device->address;
+  l->mine = own_terms(*devices, *l->device, random_64());
+  l->fd = listen_on(&l->address);
+  if (l->fd < 0) {
+    say(nccl::kLogWarn, "%s: listening on %s fails: %s", l->device->name, AddressText(l->device->address).text,
+        strerror(-l->fd));
+    delete l;
+    return nccl::kSystemError;
+  }
+  enlist(l);
+  Handle h{};
+  memcpy(h.address, &l->address, bytes_of(l->address));
+  h.magic = kHandleMagic;
+  h.wire_version = l->mine.wire_version;
+  h.max_group = l->mine.max_group;
+  h.max_requests = l->mine.max_requests;
+  h.host_id = l->mine.host_id;
+  h.cookie = l->mine.cookie;
+  h.libfabric = l->mine.libfabric;
+  h.build = l->mine.build;
+  h.pid = l->mine.pid;
+  memcpy(h.provider, l->mine.provider, sizeof h.provider);
+  memcpy(h.device, l->mine.device, sizeof h.device);
+  seal(&h);
+  memcpy(handle, &h, sizeof h);
+  *listen_comm = l;
+  return nccl::kSuccess;
+}
+
+Result accept(void* listen_comm, void** recv_comm) {
+  *recv_comm = nullptr;
+  auto* l = static_cast<Listening*>(listen_comm);
+  if (l->failed != nccl::kSuccess) return l->failed;
+  l->deadline.start(l->devices->settings.connect_timeout_s);
+  if (!l->comm) {
+    take_callers(l);
+    for (Caller& caller : l->callers)
+      if (caller.side.is_open() && !l->comm)
+        if (const Result result = hear(l, &caller)) return result;
+  }
+  if (l->comm) {
+    if (const Result result = finish(l)) return result;
+    if (l->comm->is_ready) {
+      *recv_comm = l->comm;
+      l->comm = nullptr;
+      return nccl::kSuccess;
+    }
+  }
+  if (l->deadline.is_over())
+    return l->comm ? give_up(l, &l->comm->peer_address, "the peer has called, but nothing comes through libfabric; is the "
+                             "rail blocked by a firewall?")
+                   : give_up(l, nullptr, "nobody came in time; does the peer's rank run NCCL_NET_PLUGIN=railwitness with "
+                             "RAILWITNESS_MODE=ofi, and can it reach this address? RAILWITNESS_OFI_CONNECT_TIMEOUT (seconds) "
+                             "is the limit");
+  return nccl::kSuccess;
+}
+
+void close_listen(void* listen_comm) { discard(static_cast<Listening*>(listen_comm)); }
+
+int close_all(void* context) {
+  int count = 0;
+  for (; Object* object = next_of(context); count++) {
+    if (object->kind == Object::Kind::kListen)
+      discard(static_cast<Listening*>(object));
+    else if (object->kind == Object::Kind::kConnecting)
+      discard_connecting(object);
+    else
+      close_comm(static_cast<Comm*>(object));
+  }
+  return count;
+}
+
+}  // namespace railwitness::ofi
