@@ -151,6 +151,8 @@ Device* add(Devices* devices, const char* name, const sockaddr_storage& address,
   snprintf(device.name, sizeof device.name, "%s", name);
   device.address = address;
   device.completion = completion;
+  // shm of 1.17 never completes an empty message with FI_DELIVERY_COMPLETE.
+  device.empty_completion = is_over_ip(devices->provider) ? completion : 0;
   device.info->tx_attr->op_flags = 0;  // said with every operation instead
   device.guid = devices->host_id * 31 + static_cast<uint64_t>(device.index) + 1;
   device.speed_mbps = kUnknownSpeedMbps;

@@ -23,7 +23,8 @@ struct Device {
   uint64_t guid;
   int speed_mbps;
   fi_info* info;
-  uint64_t completion;  // what a finished send means: FI_DELIVERY_COMPLETE, FI_TRANSMIT_COMPLETE or 0
+  // What a finished send means, with and without bytes: FI_DELIVERY_COMPLETE, FI_TRANSMIT_COMPLETE or 0.
+  uint64_t completion, empty_completion;
   // Opened at the first connection and never closed: connections come and go.
   std::mutex opening;
   fid_fabric* fabric;

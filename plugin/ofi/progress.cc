@@ -117,7 +117,8 @@ bool push(Comm* comm, SendRequest* request) {
   message.addr = comm->peer;
   message.tag = request->tag;
   message.context = &request->operation;
-  return took(comm, fi_tsendmsg(comm->endpoint, &message, FI_COMPLETION | comm->device->completion), "posting a send");
+  const uint64_t meaning = request->bytes > 0 ? comm->device->completion : comm->device->empty_completion;
+  return took(comm, fi_tsendmsg(comm->endpoint, &message, FI_COMPLETION | meaning), "posting a send");
 }
 
 bool push(Comm* comm, ReceiveRequest* request) {

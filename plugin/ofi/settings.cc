@@ -1,5 +1,7 @@
 #include "plugin/ofi/settings.h"
 
+#include "railwitness/base/knobs.h"
+
 #include <atomic>
 #include <cstdarg>
 #include <cstdio>
@@ -14,11 +16,18 @@
 namespace railwitness::ofi {
 namespace {
 
-constexpr uint32_t kDefaultConnectTimeoutS = 120;
-
 const char* value_of(const char* name) {
   const char* value = getenv(name);
   return value && *value ? value : nullptr;
+}
+
+// A wrong value is told by the banner; the default is taken.
+uint32_t number_of(const char* name) {
+  const knobs::Knob* knob = knobs::find(name);
+  const char* value = value_of(name);
+  int64_t number = 0;
+  if (!value || !knobs::parse_number(*knob, value, number)) knobs::parse_number(*knob, knob->standard, number);
+  return static_cast<uint32_t>(number);
 }
 
 constinit std::atomic<nccl::Logger> logger{nullptr};
@@ -31,8 +40,7 @@ Settings read_settings() {
   const char* interfaces = value_of("RAILWITNESS_OFI_IFNAME");
   if (!interfaces) interfaces = value_of("NCCL_SOCKET_IFNAME");
   if (interfaces) snprintf(s.interfaces, sizeof s.interfaces, "%s", interfaces);
-  const char* timeout = value_of("RAILWITNESS_OFI_CONNECT_TIMEOUT");
-  s.connect_timeout_s = timeout ? static_cast<uint32_t>(strtoul(timeout, nullptr, 10)) : kDefaultConnectTimeoutS;
+  s.connect_timeout_s = number_of("RAILWITNESS_OFI_CONNECT_TIMEOUT");
   const char* wait = value_of("RAILWITNESS_OFI_WAIT");
   s.wait = wait && !strcasecmp(wait, "spin") ? Wait::kSpin : wait && !strcasecmp(wait, "sleep") ? Wait::kSleep : Wait::kAuto;
   const char* family = value_of("NCCL_SOCKET_FAMILY");

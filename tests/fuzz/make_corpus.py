@@ -46,7 +46,41 @@ def hello(magic=0x4F4C4C4548575752, major=0, size=128, job=b'job-1'):
     return struct.pack('<QHHIIIQ', magic, major, 1, size, 7, 0x100, 0) + job.ljust(64, b'\0') + b'\0' * 32
 
 
+def sealed(body):
+    """With the FNV-1a of what is before, as docs/wire.md has it."""
+    total = 2166136261
+    for byte in body:
+        total = (total ^ byte) * 16777619 & MAX32
+    return body + struct.pack('<I', total)
+
+
+def handle(version=1, family=2, group=8, requests=32, provider=b'net', magic=b'RW_OFI_1'):
+    address = struct.pack('<H', family) + b'\x10\x92\x7f\0\0\1'
+    return sealed(address.ljust(32, b'\0') + magic + struct.pack('<HHIQQII', version, group, requests, 7, 9, 0x10011, 0x100)
+                  + provider.ljust(32, b'\0') + b'eth0'.ljust(16, b'\0') + struct.pack('<I', 4242))
+
+
+def frame(kind=1, version=1, name=16, text=b'', group=8, size=512):
+    return sealed(b'RW_FRM_1' + struct.pack('<HHIQ', version, kind, size, 9) + text.ljust(168, b'\0')
+                  + struct.pack('<QIIHHIII', 7, 4242, 0x10921234, group, 32, 0x10011, 0x100, 0) + b'net'.ljust(32, b'\0')
+                  + b'eth0'.ljust(16, b'\0') + struct.pack('<I', name) + b'\2\0\x10\x92\x7f\0\0\1'.ljust(232, b'\0'))
+
+
+def clear_to_send(count=2, slots=2):
+    return struct.pack('<IHH', 5, count, 0) + struct.pack('<iIQ', 3, 0, 1 << 20) * slots
+
+
 SEEDS = {
+    'handshake': {
+        'handle': handle(), 'handle_of_another_version': handle(version=9), 'handle_without_address': handle(family=0),
+        'handle_with_nonsense': handle(group=0, requests=MAX32, provider=b'\xff\n' * 16),
+        'handle_damaged': handle()[:-1] + b'\0', 'handle_of_nccl': handle(magic=b'\1\2\3\4\5\6\7\x08'), 'zeros': b'\0' * 128,
+        'hello_frame': frame(), 'welcome': frame(2), 'refusal': frame(3, name=0, text=b'wire version 1 here, 2 there'),
+        'refusal_of_another_version': frame(3, version=9, text=b'\xff\n\x1b[31m' * 24)[:-4] + b'\0\0\0\0', 'bye': frame(4, name=0),
+        'frame_with_endless_name': frame(name=MAX32), 'frame_with_nonsense': frame(kind=77, group=65535),
+        'frame_of_another_size': frame(size=513), 'frame_cut': frame()[:100],
+        'clear_to_send': clear_to_send(), 'clear_to_send_of_none': clear_to_send(0), 'clear_to_send_cut': clear_to_send(8, 2),
+    },
     'segment_decode': {
         'honest': segment(writer(), [identity()] * 2, [state()] * 2),
         'counts_beyond_tables': segment(writer(1, MAX32, MAX32, MAX32, MAX32), [identity()] * 3, [state()] * 3),

@@ -55,6 +55,16 @@ inline constexpr Knob kAll[] = {
      "name under which the job appears in verdicts; unset: SLURM_JOB_ID"},
     {"RAILWITNESS_SEGMENT_FILE", kJob, Type::kPath, "", "", 0, 0, "", "0.1.0",
      "write the segment into this file (.PID is appended) instead of asking a sidecar"},
+    {"RAILWITNESS_OFI_PROVIDER", kJob, Type::kText, "", "", 0, 0, "", "0.1.0",
+     "mode ofi: provider of libfabric, as `fi_info -t FI_EP_RDM` names it, alike on all ranks; unset: the first there is "
+     "of tcp, net, tcp;ofi_rxm"},
+    {"RAILWITNESS_OFI_IFNAME", kJob, Type::kText, "", "", 0, 0, "", "0.1.0",
+     "mode ofi: network interfaces that are rails, in the syntax of NCCL_SOCKET_IFNAME; unset: NCCL_SOCKET_IFNAME, else "
+     "all but loopback and bridges"},
+    {"RAILWITNESS_OFI_CONNECT_TIMEOUT", kJob, Type::kNumber, "120", "s", 0, 86'400, "", "0.1.0",
+     "mode ofi: how long a connection may take to be made before it is an error; 0: for ever"},
+    {"RAILWITNESS_OFI_WAIT", kJob, Type::kChoice, "auto", "", 0, 0, "auto|spin|sleep", "0.1.0",
+     "mode ofi: what a progress thread does while nothing happens; auto: sleep a little where others want the processor"},
     // On the node and in the fleet.
     {"RAILWITNESS_CONTROL_SOCKET", kSidecar | kLs | kDoctor, Type::kSocket, "/run/railwitness/control.sock", "", 0, 0,
      "", "0.1.0", "socket where the sidecar answers `railwitness ls`"},

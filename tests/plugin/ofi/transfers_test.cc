@@ -112,8 +112,9 @@ TEST_F(Transfers, EqualTagsMeetInTheOrderOfPosting) {
   uint8_t in[6] = {}, out[6] = {1, 2, 3, 4, 5, 6};
   void* receiving[6];
   for (int i = 0; i < 6; i++) receiving[i] = receive(pair, &in[i], 1, 4);
-  for (int i = 0; i < 6; i++) finish(send_until_taken(pair, &out[i], 1, 4), nullptr, nullptr, nullptr);
-  for (int i = 5; i >= 0; i--) finish(nullptr, receiving[i], nullptr, nullptr);
+  void* sending[6];
+  for (int i = 0; i < 6; i++) sending[i] = send_until_taken(pair, &out[i], 1, 4);
+  for (int i = 5; i >= 0; i--) finish(sending[i], receiving[i], nullptr, nullptr);
   EXPECT_TRUE(std::equal(in, in + 6, out));
 }
 
