@@ -15,7 +15,8 @@ constexpr char kOurName[] = "railwitness";  // a copy of us elsewhere on the dis
 
 constexpr MakeNet kNets[] = {net_v5, net_v6, net_v7, net_v8, net_v9, net_v10, net_v11, net_v12};
 constexpr int kOldestNet = 5, kNewestNet = 12;
-constexpr MakeCollNet kCollNets[] = {collnet_v6, collnet_v7, collnet_v8, collnet_v9, collnet_v10, collnet_v11, collnet_v12};
+constexpr MakeCollNet kCollNets[] = {collnet_v6,  collnet_v7,  collnet_v8, collnet_v9,
+                                     collnet_v10, collnet_v11, collnet_v12};
 constexpr int kOldestCollNet = 6, kNewestCollNet = 12;
 static_assert(sizeof kNets / sizeof *kNets == kNewestNet - kOldestNet + 1);
 static_assert(sizeof kCollNets / sizeof *kCollNets == kNewestCollNet - kOldestCollNet + 1);

@@ -15,8 +15,9 @@ struct Opened {
 };
 
 // `plugin` is what NCCL_NET_PLUGIN would have been: a path or a library's name, else X of libnccl-net-X.so (or
-// librccl-net-X.so); empty or null: libnccl-net.so, then librccl-net.so. Of its versions the newest is spoken, v12 to v5.
-// Loads the library, calls nothing in it. Once per process: a second call gives the first one's answer. Not thread-safe.
+// librccl-net-X.so); empty or null: libnccl-net.so, then librccl-net.so. Of its versions the newest is spoken, v12 to
+// v5. Loads the library, calls nothing in it, and never unloads it. For one thread at a time; why_not lives until the
+// next call.
 Opened open(const char* plugin);
 
 }  // namespace railwitness::chain

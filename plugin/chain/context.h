@@ -8,8 +8,8 @@
 
 namespace railwitness::chain {
 
-// Never null towards NCCL, whatever the plugin makes of its own; finalize of a context whose init failed (NCCL 2.28 calls
-// it) does not reach the plugin.
+// Never null towards NCCL, whatever the plugin makes of its own; finalize of a context whose init failed (NCCL 2.28
+// calls it) does not reach the plugin.
 struct Context {
   void* inner = nullptr;  // the plugin's own context, v11 and later
   nccl::NetCommConfigV10 config{};

@@ -183,8 +183,8 @@ class SmallTransfers : public OnceForAll<Net> {
 };
 
 // v5 to v7: registrations' sizes are ints as well.
-inline Result register_small(Result (*reg_mr)(void*, void*, int, int, void**), void* comm, void* data, size_t bytes, int type,
-                      void** mr) {
+inline Result register_small(Result (*reg_mr)(void*, void*, int, int, void**), void* comm, void* data, size_t bytes,
+                             int type, void** mr) {
   if (bytes >= size_t{1} << 31) return nccl::kInternalError;
   return reg_mr(comm, data, static_cast<int>(bytes), type, mr);
 }

@@ -1,4 +1,4 @@
-// The one place that converts devices' properties of a chained plugin, of every version, and of its net and its CollNet.
+// The one place that converts devices' properties of a chained plugin, of every version, its net's and its CollNet's.
 // What a version lacks gets what NCCL's own shims for that version say.
 #ifndef RAILWITNESS_PLUGIN_CHAIN_PROPERTIES_H_
 #define RAILWITNESS_PLUGIN_CHAIN_PROPERTIES_H_

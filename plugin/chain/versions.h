@@ -1,5 +1,5 @@
-// One maker a version: a transport, or a CollNet, that speaks it to `table`; null if there is no memory. `library` is the
-// file's name, for descriptions.
+// One maker a version: a transport, or a CollNet, that speaks it to `table`; null if there is no memory. `library` is
+// the file's name, for descriptions.
 #ifndef RAILWITNESS_PLUGIN_CHAIN_VERSIONS_H_
 #define RAILWITNESS_PLUGIN_CHAIN_VERSIONS_H_
 

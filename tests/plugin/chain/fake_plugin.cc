@@ -1,4 +1,4 @@
-// One source, built once a version: FAKE_VERSION is 5 to 12. Exports ncclNetPlugin_vN, ncclCollNetPlugin_vN and fake_vN.
+// One source, built once a version (FAKE_VERSION, 5 to 12). Exports ncclNetPlugin_vN, ncclCollNetPlugin_vN and fake_vN.
 #define FAKE_JOIN_(a, b) a##b
 #define FAKE_JOIN(a, b) FAKE_JOIN_(a, b)
 #define FAKE_TEXT_(a) #a
