@@ -48,7 +48,8 @@ void add_sidecar(CLI::App& app, sidecar::Options& options, bool& no_pings) {
   add_knob(app, "--lldp-interval-ms", options.lldp_interval_ms, "RAILWITNESS_LLDP_INTERVAL_MS")->capture_default_str();
   add_knob(app, "--read-interval-ms", options.read_interval_ms, "RAILWITNESS_READ_INTERVAL_MS")->capture_default_str();
   add_knob(app, "--max-processes", options.max_processes, "RAILWITNESS_MAX_PROCESSES")->capture_default_str();
-  app.add_flag("--no-pings", no_pings, "open no queue pair for active probes of the rails");
+  add_knob(app, "--rail", options.rails, "RAILWITNESS_RAILS")->delimiter(',');
+  app.add_flag("--no-pings", no_pings, "open no queue pair and no UDP port for active probes of the rails");
   app.add_flag("--json", options.json, "JSON lines instead of lines for people");
   app.add_option("--sysfs-root", options.sysfs_root)->group("");  // for tests
   app.add_option("--proc-root", options.proc_root)->group("");
@@ -58,6 +59,7 @@ void add_sidecar(CLI::App& app, sidecar::Options& options, bool& no_pings) {
              "the facts on to the bus.",
              "  railwitness sidecar                                  this node alone\n"
              "  railwitness sidecar --nats nats://10.0.0.1:4222      part of a fleet\n"
+             "  railwitness sidecar --rail eth1 --rail eth2          rails without RDMA\n"
              "  railwitness sidecar --socket /tmp/s --control-socket /tmp/c --lldp-command ''\n"));
 }
 

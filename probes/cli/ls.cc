@@ -139,7 +139,7 @@ class Printer {
       table.add({rail.index < 0 ? "-" : std::to_string(rail.index), fmt::format("{}/{}", rail.device, rail.port),
                  or_dash(rail.netdev), or_dash(rail.state), age(rail.state_since_mono_ns), switch_port(rail)});
     }
-    return table.empty() ? "no rails: this node has no RDMA device that can be seen\n" : table.text();
+    return table.empty() ? "no rails: no RDMA device can be seen, and no job and no --rail names an interface\n" : table.text();
   }
 
   static std::string ranks(const model::Process& process) {

@@ -1,13 +1,9 @@
 #include "probes/counter/rail_reader.h"
 
-#include <dirent.h>
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <charconv>
-#include <memory>
 #include <optional>
+
+#include "probes/counter/sysfs.h"
 
 namespace railwitness::counter {
 namespace {
@@ -17,42 +13,9 @@ constexpr size_t kMaxDevices = 256;
 constexpr size_t kMaxGids = 256;
 // Tables have up to 1024 entries, filled from the front; reading on past this many empty ones finds nothing.
 constexpr int kMaxGap = 64;
-constexpr size_t kMaxCounters = 512;
 // Address tables are long and change rarely: read again after this or when the port's state changed.
 constexpr int64_t kGidsValidNs = 10'000'000'000;
 constexpr std::string_view kZeroGid = "0000:0000:0000:0000:0000:0000:0000:0000";
-
-std::optional<std::string> read_value(const std::string& path) {
-  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return std::nullopt;
-  char bytes[256];
-  const ssize_t got = read(fd, bytes, sizeof(bytes));
-  close(fd);
-  if (got < 0) return std::nullopt;
-  std::string_view text(bytes, static_cast<size_t>(got));
-  while (!text.empty() && (text.back() == '\n' || text.back() == ' ')) text.remove_suffix(1);
-  return std::string(text);
-}
-
-std::vector<std::string> list_folder(const std::string& path, size_t limit) {
-  std::vector<std::string> names;
-  const std::unique_ptr<DIR, int (*)(DIR*)> folder(opendir(path.c_str()), closedir);
-  if (!folder) return names;
-  while (const dirent* entry = readdir(folder.get())) {
-    if (entry->d_name[0] != '.' && names.size() < limit) names.emplace_back(entry->d_name);
-  }
-  std::sort(names.begin(), names.end(), natural_less);
-  return names;
-}
-
-template <typename Number>
-std::optional<Number> parse_number(std::string_view text, int base = 10) {
-  if (base == 16 && text.substr(0, 2) == "0x") text.remove_prefix(2);
-  Number value{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, base);
-  if (error != std::errc() || end != text.data() + text.size() || text.empty()) return std::nullopt;
-  return value;
-}
 
 std::vector<std::string> read_gids(const std::string& port_path) {
   std::vector<std::string> gids;
@@ -63,15 +26,6 @@ std::vector<std::string> read_gids(const std::string& port_path) {
     if (taken) gids.push_back(*gid);
   }
   return gids;
-}
-
-void read_counters(const std::string& folder, std::map<std::string, uint64_t>& counters) {
-  for (const std::string& name : list_folder(folder, kMaxCounters)) {
-    if (name == "lifespan") continue;  // how long the driver may serve a cached value: a setting, not a counter
-    const auto text = read_value(folder + "/" + name);
-    if (!text) continue;
-    if (const auto value = parse_number<uint64_t>(*text)) counters[name] = *value;
-  }
 }
 
 }  // namespace

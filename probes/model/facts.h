@@ -20,6 +20,7 @@ enum class ProcessState { kUnknown, kRunning, kSleeping, kDiskSleep, kStopped, k
 enum class Direction { kUnknown, kSend, kRecv };    // of the data of the connection, seen from this end
 enum class Role { kUnknown, kData, kCts, kFlush };  // what this queue pair's own sends carry
 enum class Attach { kNone, kStub, kLate, kTable };
+enum class RailKind { kVerbs, kNetdev };  // a port of an RDMA device, or a network interface that jobs use by itself
 
 struct FlowError {
   uint32_t status = 0;  // enum ibv_wc_status
@@ -30,7 +31,7 @@ struct FlowError {
 // One queue pair of one process. Counters are since its creation.
 struct Flow {
   uint32_t index = 0;  // in the segment
-  std::string device;  // as in /sys/class/infiniband, empty if not known
+  std::string device;  // as in Rail, empty if not known
   uint8_t port = 0;
   uint32_t qpn = 0;
   std::optional<uint32_t> peer_qpn;
@@ -82,19 +83,21 @@ struct Process {
   std::vector<Flow> flows;
 };
 
-// One port of an RDMA device of this node.
+// One port of an RDMA device of this node, or one network interface over which jobs talk without RDMA.
 struct Rail {
   int32_t index = -1;  // rail number on this node, -1: not a rail
-  std::string device;
+  RailKind kind = RailKind::kVerbs;
+  std::string device;  // as in /sys/class/infiniband or /sys/class/net
   uint8_t port = 1;
-  std::string netdev;      // empty on InfiniBand
+  std::string netdev;      // empty on InfiniBand; of a network interface itself
   std::string link_layer;  // "InfiniBand", "Ethernet"
   std::string state;       // as sysfs says: "ACTIVE", "DOWN", ...; empty if it cannot be read
-  std::string phys_state;
+  std::string phys_state;  // of an interface: its operstate
   std::optional<int64_t> state_since_mono_ns;
   std::vector<std::string> gids;  // all non-zero entries
   uint16_t lid = 0;
-  std::map<std::string, uint64_t> counters;  // raw names as in hw_counters and counters
+  std::optional<uint32_t> speed_mbps;        // of an interface
+  std::map<std::string, uint64_t> counters;  // raw names as in hw_counters and counters, or statistics
 };
 
 // NIC port to switch port, as its source last said. `present` false: the source says it no longer (LLDP forgets the
@@ -122,13 +125,14 @@ struct Ping {
   std::string problem;  // why it could not be sent; empty: it was
 };
 
-// Where this node answers active probes on a rail.
+// Where this node answers active probes on a rail: at a queue pair, or at a UDP port.
 struct PingPort {
   std::string device;
   uint8_t port = 1;
   std::string gid;
   uint16_t lid = 0;
   uint32_t qpn = 0;
+  uint16_t udp_port = 0;
 };
 
 // An active probe that is asked for: `from_node` pings the ping port of `to_node` from its own `device`.

@@ -113,6 +113,7 @@ void members(A& a, const Process*) {
 template <class A>
 void members(A& a, const Rail*) {
   a("index", &Rail::index);
+  a("kind", &Rail::kind);
   a("device", &Rail::device);
   a("port", &Rail::port);
   a("netdev", &Rail::netdev);
@@ -122,6 +123,7 @@ void members(A& a, const Rail*) {
   a("state_since_mono_ns", &Rail::state_since_mono_ns);
   a("gids", &Rail::gids);
   a("lid", &Rail::lid);
+  a("speed_mbps", &Rail::speed_mbps);
   a("counters", &Rail::counters);
 }
 
@@ -159,6 +161,7 @@ void members(A& a, const PingPort*) {
   a("gid", &PingPort::gid);
   a("lid", &PingPort::lid);
   a("qpn", &PingPort::qpn);
+  a("udp_port", &PingPort::udp_port);
 }
 
 template <class A>

@@ -21,6 +21,7 @@ constexpr std::array<Words, 7> kProcessStates = {"unknown", "running", "sleeping
 constexpr std::array<Words, 3> kDirections = {"unknown", "send", "recv"};
 constexpr std::array<Words, 4> kRoles = {"unknown", "data", "cts", "flush"};
 constexpr std::array<Words, 4> kAttaches = {"none", "stub", "late", "table"};
+constexpr std::array<Words, 2> kRailKinds = {"verbs", "netdev"};
 
 static_assert(kClasses.size() == static_cast<size_t>(Class::kUnknown) + 1);
 static_assert(kIncidentStates.size() == static_cast<size_t>(IncidentState::kWithdrawn) + 1);
@@ -29,6 +30,7 @@ static_assert(kProcessStates.size() == static_cast<size_t>(ProcessState::kGone) 
 static_assert(kDirections.size() == static_cast<size_t>(Direction::kRecv) + 1);
 static_assert(kRoles.size() == static_cast<size_t>(Role::kFlush) + 1);
 static_assert(kAttaches.size() == static_cast<size_t>(Attach::kTable) + 1);
+static_assert(kRailKinds.size() == static_cast<size_t>(RailKind::kNetdev) + 1);
 
 template <class Enum, size_t N>
 Words word_of(const std::array<Words, N>& words, Enum value) {
@@ -67,6 +69,9 @@ std::string_view word(Role value) {
 std::string_view word(Attach value) {
   return word_of(kAttaches, value);
 }
+std::string_view word(RailKind value) {
+  return word_of(kRailKinds, value);
+}
 
 void from_word(std::string_view text, ProcessState& value) {
   value_of(kProcessStates, text, value);
@@ -79,6 +84,20 @@ void from_word(std::string_view text, Role& value) {
 }
 void from_word(std::string_view text, Attach& value) {
   value_of(kAttaches, text, value);
+}
+void from_word(std::string_view text, RailKind& value) {
+  value_of(kRailKinds, text, value);
+}
+
+std::string gid_text(const std::array<uint8_t, 16>& gid) {
+  static constexpr char kDigits[] = "0123456789abcdef";
+  std::string text;
+  for (size_t i = 0; i < gid.size(); ++i) {
+    if (i != 0 && i % 2 == 0) text.push_back(':');
+    text.push_back(kDigits[gid[i] >> 4]);
+    text.push_back(kDigits[gid[i] & 15]);
+  }
+  return text;
 }
 
 std::string address_text(const std::string& gid) {

@@ -2,6 +2,8 @@
 #ifndef RAILWITNESS_PROBES_MODEL_WORDS_H_
 #define RAILWITNESS_PROBES_MODEL_WORDS_H_
 
+#include <array>
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -17,6 +19,10 @@ std::string_view word(ProcessState value);
 std::string_view word(Direction value);
 std::string_view word(Role value);
 std::string_view word(Attach value);
+std::string_view word(RailKind value);
+
+// An address as facts spell it: eight groups of four hexadecimal digits.
+std::string gid_text(const std::array<uint8_t, 16>& gid);
 
 // A port's address for people: "10.0.0.4" for the GID of an IPv4 address (RoCE v2), else "gid fe80:...".
 std::string address_text(const std::string& gid);
@@ -26,6 +32,7 @@ void from_word(std::string_view text, ProcessState& value);
 void from_word(std::string_view text, Direction& value);
 void from_word(std::string_view text, Role& value);
 void from_word(std::string_view text, Attach& value);
+void from_word(std::string_view text, RailKind& value);
 
 }  // namespace railwitness::model
 

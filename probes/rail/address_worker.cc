@@ -8,6 +8,8 @@
 #include <cstring>
 #include <utility>
 
+#include "probes/model/words.h"
+
 namespace railwitness::rail {
 namespace {
 
@@ -25,7 +27,7 @@ absl::StatusOr<std::shared_ptr<AddressHandle>> make_handle(std::shared_ptr<Verbs
   errno = 0;
   ibv_ah* handle = ibv_create_ah(device->domain, &attributes);
   if (handle == nullptr) {
-    const std::string what = "address " + gid_text(destination.gid);
+    const std::string what = "address " + model::gid_text(destination.gid);
     return verbs_error(what.c_str(), device->name, errno);
   }
   return std::make_shared<AddressHandle>(std::move(device), handle);

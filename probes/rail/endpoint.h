@@ -1,13 +1,10 @@
-// One port's end for active probes: an unreliable datagram queue pair, its buffers and the address handles made so far.
-// One thread; nothing here waits. Internal to probes/rail.
+// One port's end for active probes, whatever carries the datagrams. One thread; nothing here waits. Internal to
+// probes/rail.
 #ifndef RAILWITNESS_PROBES_RAIL_ENDPOINT_H_
 #define RAILWITNESS_PROBES_RAIL_ENDPOINT_H_
 
-#include <cstddef>
 #include <cstdint>
-#include <map>
 #include <memory>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -16,80 +13,55 @@
 #include "probes/model/facts.h"
 #include "probes/rail/address_worker.h"
 #include "probes/rail/message.h"
-#include "probes/rail/verbs_device.h"
 
 namespace railwitness::rail {
 
+// Where a datagram goes from an end, and to which queue pair or UDP port there.
+struct Route {
+  Destination destination;
+  uint32_t number = 0;
+};
+
 struct Arrival {
   Message message;
-  Destination answer_to;
-  uint32_t answer_qpn = 0;
+  Route answer_to;
 };
 
 class Endpoint {
  public:
-  // Opens, fills the receive queue and makes the queue pair ready to send. `id` names this end to the worker.
-  static absl::StatusOr<std::unique_ptr<Endpoint>> open(std::shared_ptr<VerbsDevice> device, uint8_t port, uint64_t id,
-                                                        AddressWorker& worker);
+  virtual ~Endpoint() = default;
+  Endpoint(const Endpoint&) = delete;
+  Endpoint& operator=(const Endpoint&) = delete;
 
   uint64_t id() const { return id_; }
-  const std::string& device() const { return device_->name; }
-  std::shared_ptr<VerbsDevice> shared_device() const { return device_; }
-  uint8_t port() const { return port_; }
-  int poll_fd() const { return channel_->fd; }
-  bool broken() const { return broken_; }  // the queue pair is in error: open a new one
-  model::PingPort ping_port() const;
+  virtual const std::string& device() const = 0;
+  virtual model::RailKind kind() const = 0;
+  virtual int poll_fd() const = 0;
+  virtual bool broken() const = 0;  // it will never work again: open a new one
+  virtual absl::StatusOr<std::unique_ptr<Endpoint>> reopen(uint64_t id) const = 0;
+  virtual model::PingPort ping_port() const = 0;
 
-  void refresh_gids();
-  absl::StatusOr<Destination> destination(const model::PingPort& to) const;
+  virtual void refresh_addresses() = 0;
+  virtual void drain_events() {}  // so that they do not pile up in the kernel
+  virtual absl::StatusOr<Route> route(const model::PingPort& to) const = 0;
 
   // Messages that came; everything that is not one of ours is dropped.
-  std::vector<Arrival> poll();
+  virtual std::vector<Arrival> poll() = 0;
 
-  // Whether there is an address handle; asks the worker for one if not. lookup_problem() says why it failed.
+  // Whether the route can be used now; asks for what is needed if not. lookup_problem() says why it failed.
   enum class Lookup { kReady, kPending, kFailed };
-  Lookup look_up(const Destination& destination, int64_t now_mono_ns);
-  absl::Status lookup_problem(const Destination& destination) const;
-  void store(const Destination& destination, absl::StatusOr<std::shared_ptr<AddressHandle>> handle,
-             int64_t now_mono_ns);
+  virtual Lookup look_up(const Route&, int64_t /*now_mono_ns*/) { return Lookup::kReady; }
+  virtual absl::Status lookup_problem(const Route&) const { return absl::OkStatus(); }
+  virtual void store(const Destination&, absl::StatusOr<std::shared_ptr<AddressHandle>>, int64_t /*now_mono_ns*/) {}
 
   // Only after look_up() said kReady.
-  absl::Status send(const Destination& destination, uint32_t qpn, const Message& message);
+  virtual absl::Status send(const Route& route, const Message& message) = 0;
+
+ protected:
+  explicit Endpoint(uint64_t id) : id_(id) {}
 
  private:
-  struct Known {
-    bool pending = true;
-    absl::Status problem;
-    std::shared_ptr<AddressHandle> handle;
-    int64_t asked_mono_ns = 0, made_mono_ns = 0;
-  };
-
-  Endpoint(std::shared_ptr<VerbsDevice> device, uint8_t port, uint64_t id, AddressWorker& worker)
-      : device_(std::move(device)), port_(port), id_(id), worker_(worker) {}
-  absl::Status make_objects();
-  absl::Status make_ready();
-  absl::Status post_receive(uint32_t slot);
-  void consume_events();
-  void take_receive(const ibv_wc& completion, std::vector<Arrival>& arrivals);
-  std::span<std::byte> slot_bytes(uint32_t slot);
-
-  std::shared_ptr<VerbsDevice> device_;
-  uint8_t port_;
   uint64_t id_;
-  AddressWorker& worker_;
-  bool infiniband_ = false;
-  bool broken_ = false;
-  uint16_t lid_ = 0;
-  std::vector<LocalGid> gids_;
-  Gid own_gid_{};  // stays when the address table empties with the link
-  std::map<Destination, Known> known_;
-  std::vector<uint32_t> free_send_slots_;
-  // In the order of making; destroyed in the other one.
-  std::vector<std::byte> buffer_;
-  MemoryRegion region_;
-  CompletionChannel channel_;
-  CompletionQueue queue_;
-  QueuePair pair_;
 };
 
 }  // namespace railwitness::rail

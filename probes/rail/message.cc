@@ -92,17 +92,6 @@ std::optional<Gid> parse_gid(const std::string& text) {
   return gid;
 }
 
-std::string gid_text(const Gid& gid) {
-  static constexpr char kDigits[] = "0123456789abcdef";
-  std::string text;
-  for (size_t i = 0; i < gid.size(); ++i) {
-    if (i != 0 && i % 2 == 0) text.push_back(':');
-    text.push_back(kDigits[gid[i] >> 4]);
-    text.push_back(kDigits[gid[i] & 15]);
-  }
-  return text;
-}
-
 std::optional<DatagramAddresses> parse_datagram_header(std::span<const std::byte> bytes_untrusted) {
   if (bytes_untrusted.size() < 40) return std::nullopt;
   DatagramAddresses addresses;

@@ -37,7 +37,6 @@ using Gid = std::array<uint8_t, 16>;
 
 // "fe80:0000:..." and every other spelling of an IPv6 address.
 std::optional<Gid> parse_gid(const std::string& text);
-std::string gid_text(const Gid& gid);  // eight groups of four hexadecimal digits
 
 // Source and destination in the 40 bytes that precede a datagram: a GRH, or 20 undefined bytes and an IPv4 header.
 struct DatagramAddresses {

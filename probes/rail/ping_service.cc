@@ -8,6 +8,9 @@
 #include <bit>
 #include <utility>
 
+#include "probes/rail/udp_endpoint.h"
+#include "probes/rail/verbs_endpoint.h"
+
 namespace railwitness::rail {
 namespace {
 
@@ -42,22 +45,29 @@ void PingService::watch(int fd) {
   epoll_ctl(epoll_fd_, EPOLL_CTL_ADD, fd, &event);  // a closed descriptor leaves by itself
 }
 
-void PingService::open(const std::vector<std::string>& devices) {
+void PingService::open(const std::vector<std::string>& devices, const std::vector<std::string>& interfaces) {
   problems_.clear();
-  std::erase_if(endpoints_, [&devices](const auto& entry) {
-    return std::find(devices.begin(), devices.end(), entry.second->device()) == devices.end();
+  std::erase_if(endpoints_, [&](const auto& entry) {
+    const std::vector<std::string>& named = entry.second->kind() == model::RailKind::kVerbs ? devices : interfaces;
+    return std::find(named.begin(), named.end(), entry.second->device()) == named.end();
   });
-  if (devices.empty()) return;
-  if (!worker_) {
+  if (!devices.empty() && !worker_) {
     worker_ = std::make_unique<AddressWorker>();
     watch(worker_->poll_fd());
   }
   for (const std::string& name : devices) {
-    const bool known = std::any_of(endpoints_.begin(), endpoints_.end(),
-                                   [&name](const auto& entry) { return entry.second->device() == name; });
-    if (!known) open_device_ports(name);
+    if (!is_open(name, model::RailKind::kVerbs)) open_device_ports(name);
   }
-  for (const auto& [id, endpoint] : endpoints_) endpoint->refresh_gids();
+  for (const std::string& name : interfaces) {
+    if (!is_open(name, model::RailKind::kNetdev)) keep(UdpEndpoint::open(name, next_endpoint_));
+  }
+  for (const auto& [id, endpoint] : endpoints_) endpoint->refresh_addresses();
+}
+
+bool PingService::is_open(const std::string& name, model::RailKind kind) const {
+  return std::any_of(endpoints_.begin(), endpoints_.end(), [&](const auto& entry) {
+    return entry.second->device() == name && entry.second->kind() == kind;
+  });
 }
 
 void PingService::open_device_ports(const std::string& name) {
@@ -73,12 +83,13 @@ void PingService::open_device_ports(const std::string& name) {
     return;
   }
   watch((*device)->context->async_fd);
-  for (unsigned port = 1; port <= attributes.phys_port_cnt; ++port) open_port(*device, static_cast<uint8_t>(port));
+  for (unsigned port = 1; port <= attributes.phys_port_cnt; ++port) {
+    keep(VerbsEndpoint::open(*device, static_cast<uint8_t>(port), next_endpoint_, *worker_));
+  }
 }
 
-void PingService::open_port(const std::shared_ptr<VerbsDevice>& device, uint8_t port) {
+void PingService::keep(absl::StatusOr<std::unique_ptr<Endpoint>> endpoint) {
   if (endpoints_.size() >= kMaxEndpoints) return;
-  absl::StatusOr<std::unique_ptr<Endpoint>> endpoint = Endpoint::open(device, port, next_endpoint_, *worker_);
   if (!endpoint.ok()) {
     problems_.emplace_back(endpoint.status().message());
     return;
@@ -118,17 +129,17 @@ absl::Status PingService::start(const model::PingRequest& request, int64_t now_m
     return absl::OkStatus();
   }
   probe.endpoint = found->first;
-  const absl::StatusOr<Destination> destination = found->second->destination(request.to);
-  if (destination.ok()) {
-    probe.destination = *destination;
+  const absl::StatusOr<Route> route = found->second->route(request.to);
+  if (route.ok()) {
+    probe.route = *route;
   } else {
-    probe.problem = std::string(destination.status().message());
+    probe.problem = std::string(route.status().message());
   }
   return absl::OkStatus();
 }
 
 std::vector<model::Ping> PingService::tick(int64_t now_mono_ns) {
-  drain_events();
+  for (const auto& [id, endpoint] : endpoints_) endpoint->drain_events();
   take_handles(now_mono_ns);
   receive(now_mono_ns);
   send_answers(now_mono_ns);
@@ -140,19 +151,6 @@ std::vector<model::Ping> PingService::tick(int64_t now_mono_ns) {
   std::erase_if(outstanding_, [&](const auto& entry) { return has_ended(entry.second, now_mono_ns); });
   reopen_broken(now_mono_ns);
   return ended;
-}
-
-// Port states come from sysfs; here the events are only taken so that they do not pile up in the kernel.
-void PingService::drain_events() {
-  for (const auto& [id, endpoint] : endpoints_) {
-    ibv_async_event event{};
-    for (int i = 0; i < 64 && ibv_get_async_event(endpoint->shared_device()->context, &event) == 0; ++i) {
-      if (event.event_type == IBV_EVENT_GID_CHANGE || event.event_type == IBV_EVENT_PORT_ACTIVE) {
-        endpoint->refresh_gids();
-      }
-      ibv_ack_async_event(&event);
-    }
-  }
 }
 
 void PingService::take_handles(int64_t now_mono_ns) {
@@ -187,7 +185,7 @@ void PingService::on_ping(Endpoint& endpoint, const Arrival& arrival, int64_t no
     return;
   }
   ++rate_count_;
-  Answer answer{endpoint.id(), arrival.answer_to, arrival.answer_qpn, arrival.message, now_mono_ns};
+  Answer answer{endpoint.id(), arrival.answer_to, arrival.message, now_mono_ns};
   answer.message.kind = MessageKind::kPong;
   answers_.push_back(std::move(answer));
 }
@@ -210,9 +208,9 @@ void PingService::send_answers(int64_t now_mono_ns) {
   for (Answer& answer : answers_) {
     Endpoint* endpoint = find(answer.endpoint);
     if (endpoint == nullptr || now_mono_ns - answer.asked_mono_ns > kAnswerValidNs) continue;
-    const Endpoint::Lookup handle = endpoint->look_up(answer.destination, now_mono_ns);
+    const Endpoint::Lookup handle = endpoint->look_up(answer.route, now_mono_ns);
     if (handle == Endpoint::Lookup::kPending) waiting.push_back(std::move(answer));
-    if (handle == Endpoint::Lookup::kReady && endpoint->send(answer.destination, answer.qpn, answer.message).ok()) {
+    if (handle == Endpoint::Lookup::kReady && endpoint->send(answer.route, answer.message).ok()) {
       ++answered_;
     }
   }
@@ -226,14 +224,14 @@ void PingService::send_due(uint64_t nonce, Outstanding& probe, int64_t now_mono_
     probe.problem = probe.request.device + " was closed meanwhile";
     return;
   }
-  const Endpoint::Lookup handle = endpoint->look_up(*probe.destination, now_mono_ns);
+  const Endpoint::Lookup handle = endpoint->look_up(probe.route, now_mono_ns);
   if (handle == Endpoint::Lookup::kPending && now_mono_ns - probe.started_mono_ns < kResolveNs) return;
   absl::Status status = absl::DeadlineExceededError("address " + probe.request.to.gid + " is still being resolved");
-  if (handle == Endpoint::Lookup::kFailed) status = endpoint->lookup_problem(*probe.destination);
+  if (handle == Endpoint::Lookup::kFailed) status = endpoint->lookup_problem(probe.route);
   if (handle == Endpoint::Lookup::kReady) {
     const Message message{MessageKind::kPing, probe.sent, probe.request.id, nonce, node_, probe.request.to_node};
     probe.sent_mono_ns[probe.sent] = read_mono_ns();
-    status = endpoint->send(*probe.destination, probe.request.to.qpn, message);
+    status = endpoint->send(probe.route, message);
   }
   if (!status.ok()) {
     probe.problem = std::string(status.message());
@@ -263,17 +261,20 @@ model::Ping PingService::result(const Outstanding& probe, int64_t now_mono_ns) c
   return ping;
 }
 
-// An error completion leaves the queue pair unusable: a new one takes its place, under another number.
+// An end that broke never works again: a new one takes its place, under another number.
 void PingService::reopen_broken(int64_t now_mono_ns) {
   if (now_mono_ns - reopened_mono_ns_ < kReopenEveryNs) return;
-  std::vector<std::pair<std::shared_ptr<VerbsDevice>, uint8_t>> broken;
+  std::vector<uint64_t> broken;
   for (const auto& [id, endpoint] : endpoints_) {
-    if (endpoint->broken()) broken.emplace_back(endpoint->shared_device(), endpoint->port());
+    if (endpoint->broken()) broken.push_back(id);
   }
   if (broken.empty()) return;
   reopened_mono_ns_ = now_mono_ns;
-  std::erase_if(endpoints_, [](const auto& entry) { return entry.second->broken(); });
-  for (const auto& [device, port] : broken) open_port(device, port);
+  for (const uint64_t id : broken) {
+    const std::unique_ptr<Endpoint> old = std::move(endpoints_.at(id));
+    endpoints_.erase(id);
+    keep(old->reopen(next_endpoint_));
+  }
 }
 
 }  // namespace railwitness::rail

@@ -1,4 +1,5 @@
-// Active probes along rails: pings the ping ports of other nodes' sidecars and answers theirs, over verbs.
+// Active probes along rails: pings the ping ports of other nodes' sidecars and answers theirs, over verbs, or over
+// UDP on an interface where there is no RDMA device.
 //
 // One thread calls; nothing here waits (opening a device takes some milliseconds). What cannot be opened is a problem
 // in words, and the rest goes on. A ping that is answered proves the whole way: both ports, the cables, the fabric, and
@@ -37,8 +38,9 @@ class PingService {
   explicit PingService(std::string node);
   ~PingService();
 
-  // The devices to serve from now on: opens new ones, closes those not named. problems() says what did not work.
-  void open(const std::vector<std::string>& devices);
+  // The RDMA devices and network interfaces to serve from now on: opens new ones, closes those not named. problems()
+  // says what did not work.
+  void open(const std::vector<std::string>& devices, const std::vector<std::string>& interfaces = {});
   const std::vector<std::string>& problems() const { return problems_; }
 
   std::vector<model::PingPort> ports() const;
@@ -56,7 +58,7 @@ class PingService {
   struct Outstanding {
     model::PingRequest request;
     uint64_t endpoint = 0;
-    std::optional<Destination> destination;
+    Route route;
     std::string problem;
     uint32_t sent = 0, received_mask = 0;
     std::array<int64_t, kPackets> sent_mono_ns{};
@@ -65,17 +67,16 @@ class PingService {
   };
   struct Answer {
     uint64_t endpoint = 0;
-    Destination destination;
-    uint32_t qpn = 0;
+    Route route;
     Message message;
     int64_t asked_mono_ns = 0;
   };
 
-  void open_port(const std::shared_ptr<VerbsDevice>& device, uint8_t port);
+  bool is_open(const std::string& name, model::RailKind kind) const;
+  void keep(absl::StatusOr<std::unique_ptr<Endpoint>> endpoint);
   void open_device_ports(const std::string& name);
   void watch(int fd);
   void reopen_broken(int64_t now_mono_ns);
-  void drain_events();
   void take_handles(int64_t now_mono_ns);
   void receive(int64_t now_mono_ns);
   void on_ping(Endpoint& endpoint, const Arrival& arrival, int64_t now_mono_ns);

@@ -17,6 +17,22 @@ std::string seconds_text(int64_t span_ns) {
   return text;
 }
 
+void settle_device(const std::vector<model::Rail>& rails, model::Flow& flow) {
+  if (flow.device.empty()) return;
+  const auto is_its = [&flow](const model::Rail& rail) { return rail.device == flow.device; };
+  auto over = std::find_if(rails.begin(), rails.end(), is_its);
+  if (over != rails.end() && over->kind == model::RailKind::kVerbs) return;
+  if (over == rails.end()) {
+    over = std::find_if(rails.begin(), rails.end(), [&](const model::Rail& rail) { return rail.netdev == flow.device; });
+  }
+  if (over == rails.end()) {
+    flow.device.clear();
+    return;
+  }
+  flow.device = over->device;
+  flow.port = over->port;  // an interface has one, whatever the job calls it
+}
+
 }  // namespace
 
 std::string wall_text(int64_t wall_ns) {
@@ -28,14 +44,10 @@ std::string wall_text(int64_t wall_ns) {
   return text;
 }
 
-void drop_foreign_devices(const std::vector<model::Rail>& rails, std::vector<model::Process>& processes) {
+void settle_devices(const std::vector<model::Rail>& rails, std::vector<model::Process>& processes) {
   if (rails.empty()) return;  // nothing to compare with
   for (model::Process& process : processes) {
-    for (model::Flow& flow : process.flows) {
-      const bool ours = std::any_of(rails.begin(), rails.end(),
-                                    [&flow](const model::Rail& rail) { return rail.device == flow.device; });
-      if (!ours) flow.device.clear();
-    }
+    for (model::Flow& flow : process.flows) settle_device(rails, flow);
   }
 }
 

@@ -17,8 +17,9 @@ constexpr size_t kMaxFlows = 800;
 constexpr size_t kMaxProcesses = 128;
 constexpr size_t kFewProcesses = 64;  // then each may show more of its communicators and threads
 
-// A job may name any device; one that this node does not have is not a device but a claim.
-void drop_foreign_devices(const std::vector<model::Rail>& rails, std::vector<model::Process>& processes);
+// A job may name any device; one that this node does not have is not a device but a claim. A flow on the interface of an
+// RDMA device runs over that device's rail.
+void settle_devices(const std::vector<model::Rail>& rails, std::vector<model::Process>& processes);
 
 // At most `limit` flows in all: destroyed ones go first, then those of dead processes, then those of the processes that
 // have most; of a process, those go first on which nothing is outstanding. Returns how many went.

@@ -77,7 +77,7 @@ class Loop {
         log_(std::move(log)),
         seats_(seats_within_limits(std::max(options_.max_processes, 1u), *log_)),
         processes_(options_.proc_root, seats_),
-        rails_({options_.node, options_.sysfs_root, options_.answer_pings}),
+        rails_({options_.node, options_.sysfs_root, options_.answer_pings, options_.rails}),
         lldp_(options_.lldp_command, std::max<int64_t>(options_.lldp_interval_ms, 100) * kNsPerMs),
         speaker_(options_.node, options_.json, stdout),
         read_(options_.read_interval_ms * kNsPerMs),
@@ -199,10 +199,11 @@ void Loop::assemble(int64_t now_mono_ns) {
   facts.taken_mono_ns = now_mono_ns;
   facts.taken_wall_ns = now_wall_ns();
   facts.late_ns = lateness_.longest(now_mono_ns);
+  facts.processes = processes_.facts();
+  rails_.notice(facts.processes, now_mono_ns);
   facts.rails = rails_.rails();
   facts.edges = lldp_.edges(facts.rails);
-  facts.processes = processes_.facts();
-  drop_foreign_devices(facts.rails, facts.processes);
+  settle_devices(facts.rails, facts.processes);
   const size_t processes_left_out = bound_processes(facts.processes);
   const size_t flows_left_out = bound_flows(kMaxFlows, facts.processes);
   facts.ping_ports = rails_.ping_ports();

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 
@@ -21,7 +22,8 @@ struct Options {
   std::string sysfs_root = "/sys";
   std::string proc_root = "/proc";
   bool json = false;                      // JSON lines instead of lines for people on standard output
-  bool answer_pings = true;               // open a queue pair per rail for active probes
+  bool answer_pings = true;       // open a queue pair or a UDP port per rail for active probes
+  std::vector<std::string> rails; // interfaces that are rails without RDMA, whether a job uses them or not
   int64_t read_interval_ms = 100;
   uint32_t max_processes = 1024;          // segments handed out at a time
 };

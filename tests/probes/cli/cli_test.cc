@@ -56,6 +56,13 @@ TEST(Arguments, WrongUsageIsTwo) {
   EXPECT_EQ(parsed<Answer>({"correlate", "--interval-ms", "0"}).exit_code, 2);
 }
 
+TEST(Arguments, RailsAreRepeatedOrListed) {
+  EXPECT_THAT(parsed<sidecar::Options>({"sidecar", "--rail", "eth1", "--rail", "eth2"}).rails,
+              testing::ElementsAre("eth1", "eth2"));
+  EXPECT_THAT(parsed<sidecar::Options>({"sidecar", "--rail", "eth1,eth2"}).rails, testing::ElementsAre("eth1", "eth2"));
+  EXPECT_THAT(parsed<sidecar::Options>({"sidecar"}).rails, testing::IsEmpty());
+}
+
 TEST(Arguments, DefaultsAndOptions) {
   const auto sidecar = parsed<sidecar::Options>({"sidecar"});
   EXPECT_EQ(sidecar.socket, "/run/railwitness/sidecar.sock");

@@ -32,6 +32,8 @@ NodeFacts full_facts() {
   rail.state_since_mono_ns = -5;
   rail.gids = {"fe80:0000:0000:0000:0000:0000:0000:0001", "fd00:0000:0000:0000:0000:0000:0000:0001"};
   rail.lid = 65535;
+  rail.kind = RailKind::kNetdev;
+  rail.speed_mbps = 100000;
   rail.counters = {{"link_downed", 1}, {"out_of_sequence", UINT64_MAX}};
   facts.rails.push_back(rail);
   Edge edge{"mlx5_3", 2, "ens3np0", "leaf-r3", "swp14", "94:8e:d3:00:10:01", "C-0417", "lldp", false, 99};
@@ -75,7 +77,7 @@ NodeFacts full_facts() {
   flow.errors = 2;
   process.flows.push_back(flow);
   facts.processes.push_back(process);
-  facts.ping_ports.push_back({"mlx5_3", 2, "a", 5, 17});
+  facts.ping_ports.push_back({"mlx5_3", 2, "a", 5, 17, 40000});
   facts.pings.push_back({1, "mlx5_3", "host2", "b", 3, 2, 1500, 20, "no route"});
   facts.notes = {"no LLDP: lldpctl is missing"};
   return facts;
@@ -93,11 +95,14 @@ TEST(FactsJson, EveryMemberSurvivesTheRoundTrip) {
   EXPECT_EQ(parsed->processes[0].flows[0].oldest_post_mono_ns, 0);
   EXPECT_EQ(parsed->processes[0].flows[0].first_error->vendor, 129u);
   EXPECT_FALSE(parsed->edges[0].present);
+  EXPECT_EQ(parsed->rails[0].kind, RailKind::kNetdev);
+  EXPECT_EQ(parsed->ping_ports[0].udp_port, 40000);
   // A member that the writer forgets would survive as its default: count them.
   const auto json = parse_bounded_json(text, {});
   EXPECT_EQ((*json)["processes"][0]["flows"][0].size(), 27u);
   EXPECT_EQ((*json)["processes"][0].size(), 18u);
-  EXPECT_EQ((*json)["rails"][0].size(), 11u);
+  EXPECT_EQ((*json)["rails"][0].size(), 13u);
+  EXPECT_EQ((*json)["ping_ports"][0].size(), 6u);
   EXPECT_EQ((*json)["edges"][0].size(), 10u);
   EXPECT_EQ((*json)["pings"][0].size(), 9u);
   EXPECT_EQ(json->size(), 12u);

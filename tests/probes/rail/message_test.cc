@@ -4,6 +4,8 @@
 
 #include <random>
 
+#include "probes/model/words.h"
+
 namespace railwitness::rail {
 namespace {
 
@@ -41,8 +43,8 @@ TEST(Message, IgnoresEverythingThatIsNotOneOfOurs) {
 
 TEST(Gid, IsReadAndWrittenAsSysfsDoes) {
   const std::string text = "fe80:0000:0000:0000:0000:00ff:fe00:0001";
-  EXPECT_EQ(gid_text(gid(text)), text);
-  EXPECT_EQ(gid_text(gid("::ffff:10.1.0.2")), "0000:0000:0000:0000:0000:ffff:0a01:0002");
+  EXPECT_EQ(model::gid_text(gid(text)), text);
+  EXPECT_EQ(model::gid_text(gid("::ffff:10.1.0.2")), "0000:0000:0000:0000:0000:ffff:0a01:0002");
   EXPECT_FALSE(parse_gid("").has_value());
   EXPECT_FALSE(parse_gid("mlx5_0").has_value());
 }

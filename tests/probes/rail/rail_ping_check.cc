@@ -1,7 +1,10 @@
-// One end of an active probe, for the bed of virtual hosts (tests/rdma_vm): two of these stand for two sidecars.
+// One end of an active probe, for the beds of virtual hosts (tests/rdma_vm, tests/netns): two of these stand for two
+// sidecars.
 //
 //   rail_ping_check serve NODE PORTS_FILE SECONDS DEVICE...   answers, after writing its ping ports to PORTS_FILE
 //   rail_ping_check ping NODE PEER PORTS_FILE DEVICE...       pings PEER's i-th port from its own i-th device
+//
+// A DEVICE is an RDMA device, or udp:INTERFACE.
 //
 // `ping` prints "DEVICE sent 3 received 3 rtt_us 120" or "DEVICE problem ..." a device, and always exits 0 if all of
 // them ended: what a healthy or a dead rail must show is for the script to say.
@@ -35,8 +38,14 @@ void wait_for(const PingService& service) {
   poll(&event, 1, 100);
 }
 
+constexpr size_t kUdpLength = 4;
+bool is_udp(const std::string& device) { return device.rfind("udp:", 0) == 0; }
+std::string name_of(const std::string& device) { return is_udp(device) ? device.substr(kUdpLength) : device; }
+
 bool open_all(PingService& service, const std::vector<std::string>& devices) {
-  service.open(devices);
+  std::vector<std::string> verbs, interfaces;
+  for (const std::string& device : devices) (is_udp(device) ? interfaces : verbs).push_back(name_of(device));
+  service.open(verbs, interfaces);
   for (const std::string& problem : service.problems()) std::fprintf(stderr, "%s\n", problem.c_str());
   return service.problems().empty();
 }
@@ -47,7 +56,8 @@ int serve(const std::string& node, const std::string& file, int seconds, const s
   {
     std::ofstream out(file + ".new");
     for (const PingPort& port : service.ports()) {
-      out << port.device << ' ' << int{port.port} << ' ' << port.gid << ' ' << port.lid << ' ' << port.qpn << '\n';
+      out << port.device << ' ' << int{port.port} << ' ' << port.gid << ' ' << port.lid << ' ' << port.qpn << ' ' << port.udp_port
+          << '\n';
     }
   }
   std::rename((file + ".new").c_str(), file.c_str());
@@ -64,7 +74,7 @@ std::vector<PingPort> read_ports(const std::string& file) {
   std::vector<PingPort> ports;
   std::ifstream in(file);
   PingPort port;
-  for (int number = 0; in >> port.device >> number >> port.gid >> port.lid >> port.qpn; ports.push_back(port)) {
+  for (int number = 0; in >> port.device >> number >> port.gid >> port.lid >> port.qpn >> port.udp_port; ports.push_back(port)) {
     port.port = static_cast<uint8_t>(number);
   }
   return ports;
@@ -80,7 +90,7 @@ int ping(const std::string& node, const std::string& peer, const std::string& fi
     PingRequest request;
     request.id = 42;
     request.from_node = node;
-    request.device = devices[i];
+    request.device = name_of(devices[i]);
     request.to_node = peer;
     request.to = ports[i];
     if (!service.start(request, now_mono_ns()).ok()) return 1;

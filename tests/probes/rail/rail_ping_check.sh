@@ -1,17 +1,18 @@
 #!/bin/bash
-# Runs inside the bed of virtual hosts with 2 hosts and 2 rails: rail_ping_check.sh PROGRAM
+# Runs inside a bed of virtual hosts with 2 hosts and 2 rails: rail_ping_check.sh PROGRAM [PREFIX]
+# PREFIX is what the devices are called before HOSTrRAIL: rxe_h (the default), or udp:h for interfaces.
 # A healthy rail answers, a rail that loses everything does not while the one beside it does, a rail whose switch port
 # is down does not, and a healed one answers again.
 set -u
-program=$1 folder=$(mktemp -d) failed=0
-onhost 1 "$program" serve host1 "$folder/ports" 60 rxe_h1r0 rxe_h1r1 >"$folder/server" 2>&1 &
+program=$1 prefix=${2:-rxe_h} folder=$(mktemp -d) failed=0
+onhost 1 "$program" serve host1 "$folder/ports" 60 ${prefix}1r0 ${prefix}1r1 >"$folder/server" 2>&1 &
 server=$!
 for ((i = 0; i < 100; i++)); do [ -e "$folder/ports" ] && break; sleep 0.1; done
 
 expect() { # WHAT RECEIVED_ON_RAIL_0 RECEIVED_ON_RAIL_1
   local out
-  out=$(onhost 0 "$program" ping host0 "${4:-host1}" "$folder/ports" rxe_h0r0 rxe_h0r1)
-  if grep -q "rxe_h0r0 sent 3 received $2 " <<<"$out" && grep -q "rxe_h0r1 sent 3 received $3 " <<<"$out"; then
+  out=$(onhost 0 "$program" ping host0 "${4:-host1}" "$folder/ports" ${prefix}0r0 ${prefix}0r1)
+  if grep -q "${prefix#udp:}0r0 sent 3 received $2 " <<<"$out" && grep -q "${prefix#udp:}0r1 sent 3 received $3 " <<<"$out"; then
     echo "ok $1:" $out
   else
     echo "FAILED $1:" $out; failed=1

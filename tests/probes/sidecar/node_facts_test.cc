@@ -15,7 +15,7 @@ using testing::SizeIs;
 
 constexpr int64_t kSecond = 1'000'000'000;
 
-TEST(DropForeignDevices, ForgetsADeviceThatThisNodeDoesNotHave) {
+TEST(SettleDevices, ForgetsADeviceThatThisNodeDoesNotHave) {
   model::Rail rail;
   rail.device = "mlx5_0";
   model::Process process;
@@ -23,11 +23,34 @@ TEST(DropForeignDevices, ForgetsADeviceThatThisNodeDoesNotHave) {
   process.flows[0].device = "mlx5_0";
   process.flows[1].device = "mlx5_99";
   std::vector<model::Process> processes = {process};
-  drop_foreign_devices({}, processes);
+  settle_devices({}, processes);
   EXPECT_EQ(processes[0].flows[1].device, "mlx5_99") << "nothing to compare with";
-  drop_foreign_devices({rail}, processes);
+  settle_devices({rail}, processes);
   EXPECT_EQ(processes[0].flows[0].device, "mlx5_0");
   EXPECT_EQ(processes[0].flows[1].device, "");
+}
+
+TEST(SettleDevices, AFlowOnTheInterfaceOfAnRdmaDeviceRunsOverThatDevice) {
+  model::Rail verbs, interface;
+  verbs.device = "mlx5_0";
+  verbs.netdev = "eth1";
+  verbs.port = 2;
+  interface.kind = model::RailKind::kNetdev;
+  interface.device = interface.netdev = "eth2";
+  model::Process process;
+  process.flows.resize(3);
+  process.flows[0].device = "eth1";
+  process.flows[1].device = "eth2";
+  process.flows[1].port = 7;
+  process.flows[2].device = "mlx5_0";
+  process.flows[2].port = 9;
+  std::vector<model::Process> processes = {process};
+  settle_devices({verbs, interface}, processes);
+  EXPECT_EQ(processes[0].flows[0].device, "mlx5_0");
+  EXPECT_EQ(processes[0].flows[0].port, 2);
+  EXPECT_EQ(processes[0].flows[1].device, "eth2");
+  EXPECT_EQ(processes[0].flows[1].port, 1) << "an interface has one port";
+  EXPECT_EQ(processes[0].flows[2].port, 9) << "a device's ports are its own";
 }
 
 TEST(BoundFlows, DropsDestroyedOnesFirst) {

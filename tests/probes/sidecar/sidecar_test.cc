@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 
 #include <atomic>
+#include <cstring>
 #include <fstream>
 #include <functional>
 #include <thread>
@@ -52,6 +53,13 @@ class SidecarTest : public testing::Test {
     stop_ = true;
     if (thread_.joinable()) thread_.join();
   }
+  void write_interface(const std::string& name, const std::string& carrier) {
+    const std::filesystem::path interface = folder_.at("sys/class/net/" + name);
+    std::filesystem::create_directories(interface);
+    std::ofstream(interface / "type") << (name == "lo" ? "772\n" : "1\n");
+    std::ofstream(interface / "carrier") << carrier << '\n';
+    std::ofstream(interface / "operstate") << (carrier == "1" ? "up\n" : "lowerlayerdown\n");
+  }
   static bool wait_for(const std::function<bool()>& what) {
     for (int i = 0; i < 500; ++i) {
       if (what()) return true;
@@ -82,7 +90,7 @@ class SidecarTest : public testing::Test {
 // A segment taken by this process, with one flow that waits for its completion.
 class StuckJob {
  public:
-  explicit StuckJob(const std::string& socket) : socket_(connect_to(socket)) {
+  explicit StuckJob(const std::string& socket, const char* device = "mlx5_0") : socket_(connect_to(socket)) {
     send_message(socket_, honest_hello("train"));
     auto welcomed = receive_welcome(socket_, 2000);
     if (!welcomed || !welcomed->segment.is_open()) return;
@@ -91,7 +99,7 @@ class StuckJob {
         mmap(nullptr, g.segment_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, welcomed->segment.get(), 0));
     const auto long_ago = static_cast<uint64_t>(now_mono_ns());
     auto* writer = line<railwitness_writer>(g.writer_offset);
-    std::memcpy(line<railwitness_rail>(g.rails_offset)->device, "mlx5_0", 7);
+    std::memcpy(line<railwitness_rail>(g.rails_offset)->device, device, strlen(device) + 1);
     auto* comm = line<railwitness_comm>(g.comms_offset);
     comm->comm_hash = 0xfeed;
     comm->nranks = 2;
@@ -177,6 +185,49 @@ TEST_F(SidecarTest, SaysOnStandardOutputThatAPortIsDownAndNothingElse) {
   EXPECT_THAT(said, HasSubstr("mlx5_0"));
   std::istringstream lines(said);
   for (std::string line; std::getline(lines, line);) EXPECT_EQ(line.substr(0, 8), "{\"type\":") << line;
+}
+
+TEST_F(SidecarTest, AnInterfaceThatAJobUsesBecomesARail) {
+  write_interface("eth1", "1");
+  write_interface("eth2", "1");
+  start();
+  ASSERT_TRUE(wait_for([this] { return facts().sequence > 0; }));
+  EXPECT_THAT(facts().rails, SizeIs(1)) << "nobody uses the interfaces";
+  const StuckJob job(options_.socket, "eth2");
+  ASSERT_TRUE(wait_for([this] { return facts().rails.size() == 2; }));
+  model::NodeFacts facts = this->facts();
+  EXPECT_EQ(facts.rails[1].kind, model::RailKind::kNetdev);
+  EXPECT_EQ(facts.rails[1].device, "eth2");
+  EXPECT_EQ(facts.rails[1].index, 1);
+  EXPECT_EQ(facts.rails[1].state, "ACTIVE");
+  EXPECT_EQ(facts.processes.at(0).flows.at(0).device, "eth2");
+  write_interface("eth2", "0");
+  ASSERT_TRUE(wait_for([this] { return this->facts().rails.at(1).state == "DOWN"; }));
+}
+
+TEST_F(SidecarTest, AJobCannotMakeARailOfWhatIsNoInterface) {
+  write_interface("lo", "1");
+  start();
+  const StuckJob nowhere(options_.socket, "../infiniband/mlx5_0");
+  ASSERT_TRUE(wait_for([this] { return !facts().processes.empty() && !facts().processes[0].flows.empty(); }));
+  EXPECT_THAT(facts().rails, SizeIs(1));
+  EXPECT_EQ(facts().processes.at(0).flows.at(0).device, "");
+}
+
+TEST_F(SidecarTest, RailsThatAreNamedAreThereWithoutAJob) {
+  std::filesystem::remove_all(folder_.at("sys"));
+  write_interface("eth10", "1");
+  write_interface("eth9", "0");
+  options_.rails = {"eth10", "eth9", "eth11"};
+  start();
+  ASSERT_TRUE(wait_for([this] { return facts().rails.size() == 3; }));
+  const model::NodeFacts facts = this->facts();
+  EXPECT_EQ(facts.rails[0].device, "eth9");
+  EXPECT_EQ(facts.rails[0].state, "DOWN");
+  EXPECT_EQ(facts.rails[1].device, "eth10");
+  EXPECT_EQ(facts.rails[2].state, "") << "not there";
+  EXPECT_THAT(facts.notes, Contains(HasSubstr("rail eth11 is not an interface of this node")));
+  EXPECT_THAT(facts.notes, Not(Contains(HasSubstr("RDMA"))));
 }
 
 TEST_F(SidecarTest, NotesWhatItCannotSee) {

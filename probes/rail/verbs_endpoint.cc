@@ -1,4 +1,4 @@
-#include "probes/rail/endpoint.h"
+#include "probes/rail/verbs_endpoint.h"
 
 #include <fcntl.h>
 
@@ -6,6 +6,8 @@
 #include <cerrno>
 #include <cstring>
 #include <utility>
+
+#include "probes/model/words.h"
 
 namespace railwitness::rail {
 namespace {
@@ -26,17 +28,17 @@ void set_nonblocking(int fd) { fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOC
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Endpoint>> Endpoint::open(std::shared_ptr<VerbsDevice> device, uint8_t port, uint64_t id,
-                                                         AddressWorker& worker) {
-  std::unique_ptr<Endpoint> endpoint(new Endpoint(std::move(device), port, id, worker));
+absl::StatusOr<std::unique_ptr<Endpoint>> VerbsEndpoint::open(std::shared_ptr<VerbsDevice> device, uint8_t port,
+                                                              uint64_t id, AddressWorker& worker) {
+  std::unique_ptr<VerbsEndpoint> endpoint(new VerbsEndpoint(std::move(device), port, id, worker));
   absl::Status status = endpoint->make_objects();
   if (status.ok()) status = endpoint->make_ready();
   if (!status.ok()) return status;
-  endpoint->refresh_gids();
+  endpoint->refresh_addresses();
   return endpoint;
 }
 
-absl::Status Endpoint::make_objects() {
+absl::Status VerbsEndpoint::make_objects() {
   ibv_context* context = device_->context;
   buffer_.resize(size_t{kReceiveSlots + kSendSlots} * kSlotBytes);
   region_.reset(ibv_reg_mr(device_->domain, buffer_.data(), buffer_.size(), IBV_ACCESS_LOCAL_WRITE));
@@ -59,7 +61,7 @@ absl::Status Endpoint::make_objects() {
   return absl::OkStatus();
 }
 
-absl::Status Endpoint::make_ready() {
+absl::Status VerbsEndpoint::make_ready() {
   ibv_qp_attr attributes{};
   attributes.qp_state = IBV_QPS_INIT;
   attributes.port_num = port_;
@@ -81,11 +83,11 @@ absl::Status Endpoint::make_ready() {
   return absl::OkStatus();
 }
 
-std::span<std::byte> Endpoint::slot_bytes(uint32_t slot) {
+std::span<std::byte> VerbsEndpoint::slot_bytes(uint32_t slot) {
   return std::span(buffer_).subspan(size_t{slot} * kSlotBytes, kSlotBytes);
 }
 
-absl::Status Endpoint::post_receive(uint32_t slot) {
+absl::Status VerbsEndpoint::post_receive(uint32_t slot) {
   ibv_sge piece{};
   piece.addr = reinterpret_cast<uintptr_t>(slot_bytes(slot).data());
   piece.length = kSlotBytes;
@@ -99,7 +101,7 @@ absl::Status Endpoint::post_receive(uint32_t slot) {
   return error == 0 ? absl::OkStatus() : verbs_error("post a receive", device_->name, error);
 }
 
-void Endpoint::refresh_gids() {
+void VerbsEndpoint::refresh_addresses() {
   ibv_port_attr attributes{};
   if (ibv_query_port(device_->context, port_, &attributes) == 0) {
     infiniband_ = attributes.link_layer == IBV_LINK_LAYER_INFINIBAND;
@@ -121,18 +123,21 @@ void Endpoint::refresh_gids() {
   }
 }
 
-model::PingPort Endpoint::ping_port() const {
+model::PingPort VerbsEndpoint::ping_port() const {
   model::PingPort port;
   port.device = device_->name;
   port.port = port_;
-  if (own_gid_ != Gid{}) port.gid = gid_text(own_gid_);
+  if (own_gid_ != Gid{}) port.gid = model::gid_text(own_gid_);
   port.lid = lid_;
   port.qpn = pair_->qp_num;
   return port;
 }
 
-absl::StatusOr<Destination> Endpoint::destination(const model::PingPort& to) const {
-  Destination destination;
+absl::StatusOr<Route> VerbsEndpoint::route(const model::PingPort& to) const {
+  if (to.qpn == 0) return absl::InvalidArgumentError("the peer answers probes there, but not at a queue pair");
+  Route route;
+  route.number = to.qpn;
+  Destination& destination = route.destination;
   destination.port = port_;
   destination.lid = to.lid;
   const std::optional<Gid> gid = parse_gid(to.gid);
@@ -140,7 +145,7 @@ absl::StatusOr<Destination> Endpoint::destination(const model::PingPort& to) con
   if (infiniband_) {
     if (to.lid == 0) return absl::InvalidArgumentError("the peer's port has no lid");
     destination.global = gid.has_value();
-    return destination;
+    return route;
   }
   if (!gid) return absl::InvalidArgumentError("the peer's port has no address");
   const std::optional<uint8_t> source = choose_source(gids_, *gid);
@@ -149,10 +154,23 @@ absl::StatusOr<Destination> Endpoint::destination(const model::PingPort& to) con
   }
   destination.source_index = *source;
   destination.lid = 0;
-  return destination;
+  return route;
 }
 
-void Endpoint::consume_events() {
+absl::StatusOr<std::unique_ptr<Endpoint>> VerbsEndpoint::reopen(uint64_t id) const {
+  return open(device_, port_, id, worker_);
+}
+
+// Port states come from sysfs; here the events are only taken.
+void VerbsEndpoint::drain_events() {
+  ibv_async_event event{};
+  for (int i = 0; i < 64 && ibv_get_async_event(device_->context, &event) == 0; ++i) {
+    if (event.event_type == IBV_EVENT_GID_CHANGE || event.event_type == IBV_EVENT_PORT_ACTIVE) refresh_addresses();
+    ibv_ack_async_event(&event);
+  }
+}
+
+void VerbsEndpoint::consume_events() {
   ibv_cq* queue = nullptr;
   void* context = nullptr;
   unsigned count = 0;
@@ -162,7 +180,7 @@ void Endpoint::consume_events() {
   if (ibv_req_notify_cq(queue_.get(), 0) != 0) broken_ = true;
 }
 
-std::vector<Arrival> Endpoint::poll() {
+std::vector<Arrival> VerbsEndpoint::poll() {
   std::vector<Arrival> arrivals;
   consume_events();  // armed before polling, so that nothing that comes in between is slept over
   ibv_wc completions[16];
@@ -183,7 +201,7 @@ std::vector<Arrival> Endpoint::poll() {
   return arrivals;
 }
 
-void Endpoint::take_receive(const ibv_wc& completion, std::vector<Arrival>& arrivals) {
+void VerbsEndpoint::take_receive(const ibv_wc& completion, std::vector<Arrival>& arrivals) {
   const auto slot = static_cast<uint32_t>(completion.wr_id);
   const std::span<std::byte> bytes = slot_bytes(slot).first(std::min(completion.byte_len, kSlotBytes));
   std::optional<Message> message;
@@ -191,23 +209,25 @@ void Endpoint::take_receive(const ibv_wc& completion, std::vector<Arrival>& arri
   if (message) {
     Arrival arrival;
     arrival.message = *std::move(message);
-    arrival.answer_qpn = completion.src_qp;
-    arrival.answer_to.port = port_;
-    arrival.answer_to.lid = infiniband_ ? completion.slid : uint16_t{0};
-    arrival.answer_to.global = (completion.wc_flags & IBV_WC_GRH) != 0;
-    if (!arrival.answer_to.global) {
+    arrival.answer_to.number = completion.src_qp;
+    Destination& from = arrival.answer_to.destination;
+    from.port = port_;
+    from.lid = infiniband_ ? completion.slid : uint16_t{0};
+    from.global = (completion.wc_flags & IBV_WC_GRH) != 0;
+    if (!from.global) {
       if (infiniband_) arrivals.push_back(std::move(arrival));
     } else if (const auto addresses = parse_datagram_header(bytes.first(kHeaderBytes))) {
       const std::optional<uint8_t> source = infiniband_ ? std::optional<uint8_t>(0) : choose_source(gids_, addresses->source);
-      arrival.answer_to.gid = addresses->source;
-      arrival.answer_to.source_index = source.value_or(0);
+      from.gid = addresses->source;
+      from.source_index = source.value_or(0);
       if (source) arrivals.push_back(std::move(arrival));
     }
   }
   if (!post_receive(slot).ok()) broken_ = true;
 }
 
-Endpoint::Lookup Endpoint::look_up(const Destination& destination, int64_t now_mono_ns) {
+Endpoint::Lookup VerbsEndpoint::look_up(const Route& route, int64_t now_mono_ns) {
+  const Destination& destination = route.destination;
   const auto found = known_.find(destination);
   if (found != known_.end()) {
     const Known& known = found->second;
@@ -219,18 +239,18 @@ Endpoint::Lookup Endpoint::look_up(const Destination& destination, int64_t now_m
   if (known_.size() >= kMaxKnown) {
     std::erase_if(known_, [](const auto& entry) { return !entry.second.pending; });
   }
-  if (known_.size() >= kMaxKnown || !worker_.try_submit(id_, device_, destination)) return Lookup::kFailed;
+  if (known_.size() >= kMaxKnown || !worker_.try_submit(id(), device_, destination)) return Lookup::kFailed;
   known_[destination].asked_mono_ns = now_mono_ns;
   return Lookup::kPending;
 }
 
-absl::Status Endpoint::lookup_problem(const Destination& destination) const {
-  const auto found = known_.find(destination);
+absl::Status VerbsEndpoint::lookup_problem(const Route& route) const {
+  const auto found = known_.find(route.destination);
   if (found == known_.end()) return absl::ResourceExhaustedError("too many addresses are being resolved");
   return found->second.problem;
 }
 
-void Endpoint::store(const Destination& destination, absl::StatusOr<std::shared_ptr<AddressHandle>> handle,
+void VerbsEndpoint::store(const Destination& destination, absl::StatusOr<std::shared_ptr<AddressHandle>> handle,
                      int64_t now_mono_ns) {
   const auto found = known_.find(destination);
   if (found == known_.end()) return;
@@ -240,8 +260,8 @@ void Endpoint::store(const Destination& destination, absl::StatusOr<std::shared_
   if (handle.ok()) found->second.handle = *std::move(handle);
 }
 
-absl::Status Endpoint::send(const Destination& destination, uint32_t qpn, const Message& message) {
-  const auto found = known_.find(destination);
+absl::Status VerbsEndpoint::send(const Route& route, const Message& message) {
+  const auto found = known_.find(route.destination);
   if (found == known_.end() || !found->second.handle) return absl::FailedPreconditionError("no address handle");
   if (free_send_slots_.empty()) return absl::ResourceExhaustedError(device_->name + ": all send buffers are in use");
   const uint32_t slot = free_send_slots_.back();
@@ -257,7 +277,7 @@ absl::Status Endpoint::send(const Destination& destination, uint32_t qpn, const 
   request.num_sge = 1;
   request.opcode = IBV_WR_SEND;
   request.wr.ud.ah = found->second.handle->get();
-  request.wr.ud.remote_qpn = qpn;
+  request.wr.ud.remote_qpn = route.number;
   request.wr.ud.remote_qkey = kQueueKey;
   ibv_send_wr* refused = nullptr;
   const int error = ibv_post_send(pair_.get(), &request, &refused);
