@@ -1,5 +1,5 @@
 #!/bin/bash
-# setup.sh [build|test|demo]: installs what `make` needs on Debian 12. Safe to repeat: does nothing that is done already.
+# setup.sh [build|test|demo|demo-ofi]: installs what `make` needs on Debian 12. Safe to repeat: does nothing that is done already.
 # NCCL: RAILWITNESS_NCCL_ROOT, else the CUDA toolkit in /usr/local/cuda, else wheels from PyPI into .deps/;
 # WITHOUT_NCCL=1 goes on without, and says what is then not proven.
 set -euo pipefail
@@ -9,7 +9,9 @@ say() { printf 'setup: %s\n' "$*"; }
 
 install_packages() {
   local wanted missing=()
-  mapfile -t wanted < <(grep -v '^#' "$root/cmake/packages.txt" | tr -s ' ' '\n')
+  local without=none
+  [[ $what == demo-ofi ]] && without=vm   # sections of packages.txt, by the word in brackets
+  mapfile -t wanted < <(awk -v without="[$without]" '/^#/ {skip = $2 == without; next} !skip' "$root/cmake/packages.txt" | tr -s ' ' '\n')
   for package in "${wanted[@]}"; do
     [[ $(dpkg-query -W -f '${Status}' "$package" 2>/dev/null) == 'install ok installed' ]] || missing+=("$package")
   done
@@ -40,6 +42,7 @@ find_nccl() {
 install_packages
 [[ $what == build ]] && exit 0
 find_nccl
+[[ $what == demo-ofi ]] && exit 0
 if [[ ${WITHOUT_VM:-} == 1 ]]; then
   say 'WITHOUT_VM=1: NOT PROVEN in this run: anything over real ibverbs (Soft-RoCE), the demo'
 else

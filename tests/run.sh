@@ -1,12 +1,12 @@
 #!/bin/bash
-# run.sh [STAGE...]: all tests, the fast ones first. Stages: release asan tsan vm (default: all, in this order).
+# run.sh [STAGE...]: all tests, the fast ones first. Stages: release asan tsan netns vm (default: all, in this order).
 # Knobs: WITHOUT_NCCL=1, WITHOUT_VM=1, RAILWITNESS_NCCL_ROOT=DIR, JOBS=N. The last lines are those of the last ctest
 # and one line a stage. Exit 0 only if every stage passed.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
 jobs=${JOBS:-$(nproc)}
 stages=("$@")
-((${#stages[@]})) || stages=(release asan tsan vm)
+((${#stages[@]})) || stages=(release asan tsan netns vm)
 say() { printf '\n== %s\n' "$*"; }
 
 say 'set-up, then about 25 minutes on 2 cores: build and unit tests, sanitizers, then the virtual machine beds'
@@ -19,12 +19,13 @@ build() { cmake --preset "$1" "${options[@]}" >"build/$1.log" 2>&1 && cmake --bu
 
 stage() {
   case $1 in
-    release) build release && ctest --preset release -LE vm -j "$jobs" --no-tests=error ;;
+    release) build release && ctest --preset release -LE 'vm|netns' -j "$jobs" --no-tests=error ;;
     asan | tsan) build "$1" && ctest --preset "$1" -L 'unit|plugin|fuzz' -LE vm -j "$jobs" --no-tests=error ;;
+    netns) build release && ctest --preset release -L netns --no-tests=error ;;
     vm)
       if [[ ${WITHOUT_VM:-} == 1 || ${WITHOUT_NCCL:-} == 1 ]]; then echo 'skipped as asked: the virtual machine beds'; return 0; fi
       build release && ctest --preset release -L vm --no-tests=error ;;
-    *) echo "run.sh: no stage '$1'; stages are: release asan tsan vm"; return 2 ;;
+    *) echo "run.sh: no stage '$1'; stages are: release asan tsan netns vm"; return 2 ;;
   esac
 }
 

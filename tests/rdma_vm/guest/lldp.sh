@@ -2,9 +2,11 @@
 # lldp start|stop: lldpd of every host and every leaf.  start returns when every host has heard of all its switches.
 #
 # A host's lldpd runs in the host's mount and UTS namespaces, so that its name and its control socket are the host's, but
-# in the root's network namespace, where the rails' NICs are.  It announces itself every second, for quick discovery, but
-# what it said holds for 120 s, as with the default 30 s times 4.
+# in the root's network namespace, where the rails' NICs are; in a bed whose hosts have them themselves (HOST_NAMESPACES),
+# in the host's.  It announces itself every second, for quick discovery, but what it said holds for 120 s, as with the
+# default 30 s times 4.
 V=/run/rdma-vm; . $V/env
+host=${HOST_NAMESPACES:--m -u}
 type lldpd >/dev/null || { echo 'lldp: no lldpd; Debian package: lldpd' >&2; exit 1; }
 enter() {   # enter NODE NAMESPACES COMMAND...
   local pid=$(<$V/pid/$1) namespaces=$2; shift 2
@@ -15,7 +17,7 @@ case $1 in
 start)
   for ((h = 0; h < HOSTS; h++)); do
     nics=(); for ((r = 0; r < RAILS; r++)); do nics+=(h${h}r$r); done
-    enter host$h '-m -u' bash -c 'mkdir -p /run/lldpd; exec lldpd "$@"' - -O $V/lldpd.conf -I $(list ${nics[@]}) -C ${nics[0]} 9>&- &
+    enter host$h "$host" bash -c 'mkdir -p /run/lldpd; exec lldpd "$@"' - -O $V/lldpd.conf -I $(list ${nics[@]}) -C ${nics[0]} 9>&- &
   done
   for ((r = 0; r < RAILS; r++)); do
     ports=(); while read -r h rail p; do [ $rail = $r ] && ports+=($p); done <$V/ports
@@ -23,7 +25,7 @@ start)
   done
   wait
   for ((h = 0, try = 0; h < HOSTS; try++)); do
-    seen=$(enter host$h '-m -u' lldpctl -f keyvalue 2>/dev/null | grep -c 'chassis\.name=leaf-r')
+    seen=$(enter host$h "$host" lldpctl -f keyvalue 2>/dev/null | grep -c 'chassis\.name=leaf-r')
     [ "$seen" -ge $RAILS ] && { ((h++)); continue; }
     [ $try -lt 300 ] || { echo "lldp: host$h sees $seen of $RAILS switches" >&2; exit 1; }
     sleep 0.2
