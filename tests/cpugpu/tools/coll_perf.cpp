@@ -45,12 +45,17 @@ struct Options {
   double timeout = 60;   // seconds without completion until a rank gives up
   int stallRank = -1;    // this rank runs the operation once, then never again
   int killRank = -1;     // this rank dies by SIGKILL after its first run
+  int abortRank = -1;    // this rank aborts its communicator after its first run
+  int groups = 1;        // the communicator is split; rank r belongs to group r % groups
+  int communicators = 1; // so many, one after another
+  bool reports = true;   // this rank prints the table
 };
 
 const char* const kUsage =
     "coll_perf [-n RANKS] [-c OPERATION] [-d TYPE] [-o sum|prod|min|max|avg] [-b MINBYTES] [-e MAXBYTES] [-f FACTOR]\n"
     "          [-i ITERATIONS] [-w WARMUP] [-r ROOT] [-p (in place)] [-R (register buffers)]\n"
-    "          [-T TIMEOUT_S] [-S STALLED_RANK] [-K KILLED_RANK]\n"
+    "          [-T TIMEOUT_S] [-S STALLED_RANK] [-K KILLED_RANK] [-A ABORTING_RANK]\n"
+    "          [-G GROUPS (split the communicator)] [-C COMMUNICATORS (one after another)]\n"
     "operations: allreduce allgather reducescatter broadcast reduce sendrecv alltoall\n"
     "RANKn_NAME=value in the environment sets NAME=value in rank n alone\n"
     "types: int8 uint8 int32 uint32 int64 uint64 half float double bfloat16\n";
@@ -64,7 +69,7 @@ size_t parseBytes(const char* text) {
 
 Options parse(int argc, char** argv) {
   Options options;
-  for (int c; (c = getopt(argc, argv, "n:c:d:o:b:e:f:i:w:r:pRT:S:K:h")) != -1;) {
+  for (int c; (c = getopt(argc, argv, "n:c:d:o:b:e:f:i:w:r:pRT:S:K:A:G:C:h")) != -1;) {
     switch (c) {
       case 'n': options.ranks = std::atoi(optarg); break;
       case 'c': options.operation = optarg; break;
@@ -81,6 +86,9 @@ Options parse(int argc, char** argv) {
       case 'T': options.timeout = std::atof(optarg); break;
       case 'S': options.stallRank = std::atoi(optarg); break;
       case 'K': options.killRank = std::atoi(optarg); break;
+      case 'A': options.abortRank = std::atoi(optarg); break;
+      case 'G': options.groups = std::atoi(optarg); break;
+      case 'C': options.communicators = std::atoi(optarg); break;
       default: std::fputs(kUsage, stderr); std::exit(c == 'h' ? 0 : 2);
     }
   }
@@ -281,6 +289,15 @@ class Barrier {
   int ranks_, goal_ = 0;
 };
 
+[[noreturn]] void abortAndExit(int rank, ncclComm_t comm, int status) {
+  const auto start = Clock::now();
+  const ncclResult_t aborted = ncclCommAbort(comm);
+  std::printf("rank %d: ncclCommAbort returned \"%s\" after %.3f s\n", rank, ncclGetErrorString(aborted),
+              duration<double>(Clock::now() - start).count());
+  std::fflush(stdout);
+  _exit(status);
+}
+
 // Waits for the stream like a careful application does: watches for asynchronous errors and for the clock.
 void waitForCompletion(const Job& job) {
   const auto start = Clock::now();
@@ -296,12 +313,7 @@ void waitForCompletion(const Job& job) {
       std::this_thread::sleep_for(std::chrono::microseconds(20));
       continue;
     }
-    const auto abortStart = Clock::now();
-    const ncclResult_t aborted = ncclCommAbort(job.comm);
-    std::printf("rank %d: ncclCommAbort returned \"%s\" after %.3f s\n", job.rank, ncclGetErrorString(aborted),
-                duration<double>(Clock::now() - abortStart).count());
-    std::fflush(stdout);
-    _exit(3);
+    abortAndExit(job.rank, job.comm, 3);
   }
 }
 
@@ -323,6 +335,21 @@ int countWrongElements(const Job& job, const Operation& operation) {
     }
   }
   return wrong;
+}
+
+// What is to happen to this rank after its first operation, if anything.
+void sufferFault(const Options& options, int rank, ncclComm_t comm) {
+  if (rank == options.killRank) {
+    std::printf("rank %d: dies now\n", rank);
+    std::fflush(stdout);
+    raise(SIGKILL);
+  }
+  if (rank == options.stallRank) {
+    std::printf("rank %d: stays away\n", rank);
+    std::fflush(stdout);
+    for (;;) pause();
+  }
+  if (rank == options.abortRank) abortAndExit(rank, comm, 0);
 }
 
 void runSize(const Options& options, const Operation& operation, size_t bytes, int rank, ncclComm_t comm,
@@ -360,16 +387,7 @@ void runSize(const Options& options, const Operation& operation, size_t bytes, i
   run(1);
   verify();
   barrier.wait();
-  if (rank == options.killRank) {
-    std::printf("rank %d: dies now\n", rank);
-    std::fflush(stdout);
-    raise(SIGKILL);
-  }
-  if (rank == options.stallRank) {
-    std::printf("rank %d: stays away\n", rank);
-    std::fflush(stdout);
-    for (;;) pause();
-  }
+  sufferFault(options, rank, comm);
   run(options.warmup);
   barrier.wait();
   const auto start = Clock::now();
@@ -377,7 +395,7 @@ void runSize(const Options& options, const Operation& operation, size_t bytes, i
   const double seconds = duration<double>(Clock::now() - start).count() / std::max(1, options.iterations);
   if (!options.inPlace) verify();  // in place, later runs have started from other data
   barrier.wait();
-  if (rank == 0) {
+  if (options.reports) {
     const double algorithmBandwidth = static_cast<double>(block * blocks) / seconds / 1e6;
     std::printf("%12zu %12zu %9s %6s %11.1f %11.1f %11.1f %8d\n", block * blocks, job.count, options.type.c_str(),
                 options.reduction.c_str(), seconds * 1e6, algorithmBandwidth,
@@ -404,33 +422,55 @@ void takeOwnEnvironment(int rank) {
   }
 }
 
-void runRank(const Options& options, int rank, Shared& shared) {
-  takeOwnEnvironment(rank);
-  setenv("NCCL_HOSTID", ("cpugpu-host-" + std::to_string(rank)).c_str(), 1);
-  if (rank == 0) {
-    CHECK(ncclGetUniqueId(&shared.id));
-    shared.idReady = 1;
+// The options as they look from inside the group of this rank, where ranks have other numbers.
+Options optionsOfGroup(Options options, int rank) {
+  const int group = rank % options.groups;
+  options.ranks = (options.ranks - group + options.groups - 1) / options.groups;
+  for (int* special : {&options.killRank, &options.stallRank, &options.abortRank}) {
+    *special = *special >= 0 && *special % options.groups == group ? *special / options.groups : -1;
   }
-  while (shared.idReady == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  options.reports = rank == 0;
+  return options;
+}
+
+// From the first to the last call on one communicator.
+void runCommunicator(const Options& all, int rank, Shared& shared, Barrier& barrier) {
+  const Options options = optionsOfGroup(all, rank);
   const Operation operation = findOperation(options.operation);
-  ncclComm_t comm;
+  ncclComm_t whole, comm;
   cudaStream_t stream;
   const auto start = Clock::now();
   CHECK(cudaSetDevice(0));
-  CHECK(ncclCommInitRank(&comm, options.ranks, shared.id, rank));
+  CHECK(ncclCommInitRank(&whole, all.ranks, shared.id, rank));
+  comm = whole;
+  if (all.groups > 1) CHECK(ncclCommSplit(whole, rank % all.groups, rank, &comm, nullptr));
   CHECK(cudaStreamCreate(&stream));
-  if (rank == 0) {
+  if (options.reports) {
     std::printf("# %s, %d ranks, %s, communicator ready after %.2f s\n", options.operation.c_str(), options.ranks,
                 options.inPlace ? "in place" : "out of place", duration<double>(Clock::now() - start).count());
     std::printf("#%11s %12s %9s %6s %11s %11s %11s %8s\n", "bytes", "count", "type", "redop", "time(us)", "algbw(MB/s)",
                 "busbw(MB/s)", "#wrong");
   }
-  Barrier barrier(shared, options.ranks);
   for (size_t bytes = options.minBytes; bytes <= options.maxBytes; bytes *= options.factor) {
-    runSize(options, operation, bytes, rank, comm, stream, shared, barrier);
+    runSize(options, operation, bytes, rank / all.groups, comm, stream, shared, barrier);
   }
   CHECK(cudaStreamDestroy(stream));
-  CHECK(ncclCommDestroy(comm));
+  if (comm != whole) CHECK(ncclCommDestroy(comm));
+  CHECK(ncclCommDestroy(whole));
+}
+
+void runRank(const Options& options, int rank, Shared& shared) {
+  takeOwnEnvironment(rank);
+  setenv("NCCL_HOSTID", ("cpugpu-host-" + std::to_string(rank)).c_str(), 1);
+  Barrier barrier(shared, options.ranks);
+  for (int number = 1; number <= options.communicators; number++) {
+    if (rank == 0) {
+      CHECK(ncclGetUniqueId(&shared.id));
+      shared.idReady = number;
+    }
+    while (shared.idReady < number) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    runCommunicator(options, rank, shared, barrier);
+  }
 }
 
 }  // namespace
