@@ -1,5 +1,9 @@
 // libnccl-net-railwitness.so: wires the shims to the witness and the tap. Nothing runs at load or unload: all state is
 // constant-initialised, there are no destructors, and -z nodelete keeps the code where NCCL's threads may still be in it.
+#include "plugin/chain/chain.h"
+#include "plugin/engine/collnet.h"
+#include "plugin/engine/engine.h"
+#include "plugin/ofi/ofi.h"
 #include "plugin/shim/wiring.h"
 #include "plugin/tap/tap.h"
 #include "plugin/witness/keeper.h"
@@ -9,6 +13,7 @@
 #include <cstring>
 
 #include <dlfcn.h>
+#include <pthread.h>
 
 namespace railwitness {
 namespace {
@@ -23,20 +28,67 @@ bool find_stub(char* path, size_t bytes) {
   return n > 0 && static_cast<size_t>(n) < bytes;
 }
 
+// The transport that RAILWITNESS_MODE names, if it is one: opened once, by whoever comes first.
+struct Chosen {
+  pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+  bool is_made = false;
+  const char* transport = nullptr;
+  const char* why_not = nullptr;
+};
+constinit Chosen chosen;
+
+void open_transport(const witness::Knobs& knobs) {
+  engine::Transport* transport = nullptr;
+  if (knobs.mode == witness::Mode::kOfi) {
+    transport = ofi::open(&chosen.why_not);
+  } else {
+    const chain::Opened opened = chain::open(knobs.plugin);
+    transport = opened.transport;
+    chosen.why_not = opened.why_not;
+    if (opened.collnet) engine::choose_collnet(opened.collnet);
+  }
+  if (!transport) return;
+  engine::choose_transport(transport);
+  chosen.transport = transport->description();
+  chosen.why_not = nullptr;
+  witness::note_attached(knobs.mode == witness::Mode::kOfi ? RAILWITNESS_ATTACH_OFI : RAILWITNESS_ATTACH_CHAIN);
+}
+
+void choose_transport(const witness::Knobs& knobs, shim::Started& started) {
+  if (knobs.mode != witness::Mode::kOfi && knobs.mode != witness::Mode::kChain) return;
+  pthread_mutex_lock(&chosen.mutex);
+  if (!chosen.is_made) open_transport(knobs);
+  chosen.is_made = true;
+  started.transport = chosen.transport;
+  started.no_transport = chosen.transport ? nullptr : chosen.why_not ? chosen.why_not : "no reason is known";
+  pthread_mutex_unlock(&chosen.mutex);
+}
+
 shim::Started start() {
   const witness::Knobs knobs = witness::read_knobs();
-  if (knobs.off) return {.is_off = true, .how = RAILWITNESS_ATTACH_NONE, .why_not = nullptr, .sidecar = nullptr};
+  if (knobs.mode == witness::Mode::kOff)
+    return {.is_off = true, .how = RAILWITNESS_ATTACH_NONE, .why_not = nullptr, .sidecar = nullptr};
   const Status status = witness::begin(knobs);
-  if (!status.is_ok())
-    return {.is_off = false, .how = RAILWITNESS_ATTACH_NONE, .why_not = status.what(), .sidecar = "no segment"};
-  char stub[4096];
-  tap::Attached attached{RAILWITNESS_ATTACH_NONE, "the plugin's path is too long; install it elsewhere"};
-  if (find_stub(stub, sizeof stub)) attached = tap::attach(stub);
-  return {.is_off = false, .how = attached.how, .why_not = attached.why_not, .sidecar = witness::describe_sidecar(),
-          .mode_unknown = knobs.mode_unknown};
+  shim::Started started{.is_off = false, .how = RAILWITNESS_ATTACH_NONE, .why_not = nullptr,
+                        .sidecar = "no segment", .mode_unknown = knobs.mode_unknown,
+                        .no_tap = knobs.mode == witness::Mode::kOfi};
+  if (!status.is_ok()) {
+    started.why_not = status.what();  // nothing is witnessed; the transport works all the same
+  } else {
+    started.sidecar = witness::describe_sidecar();
+    char stub[4096];
+    tap::Attached attached{RAILWITNESS_ATTACH_NONE, "the plugin's path is too long; install it elsewhere"};
+    if (!started.no_tap && find_stub(stub, sizeof stub)) attached = tap::attach(stub);
+    started.how = attached.how;
+    started.why_not = attached.why_not;
+  }
+  // After the tap, so that a chained plugin that uses verbs finds it in its way.
+  choose_transport(knobs, started);
+  return started;
 }
 
 int attach_late() {
+  if (witness::read_knobs().mode == witness::Mode::kOfi) return 0;
   const int contexts = tap::attach_late();
   if (contexts > 0) witness::note_attached(RAILWITNESS_ATTACH_LATE);
   return contexts;

@@ -63,6 +63,10 @@ class CollNet {
   ~CollNet() = default;  // never destroyed
 };
 
+// Of the process; null: none. Chosen before the first init, with the transport.
+void choose_collnet(CollNet* collnet);
+CollNet* collnet();
+
 }  // namespace railwitness::engine
 
 #endif  // RAILWITNESS_PLUGIN_ENGINE_COLLNET_H_

@@ -1,4 +1,5 @@
-// What the plugin says, through NCCL's logger: one line, and one more if a RAILWITNESS_* variable is misspelt or wrong.
+// What the plugin says, through NCCL's logger: one line, one more if a RAILWITNESS_* variable is misspelt or wrong, and a
+// warning if the transport that was asked for cannot be had.
 #ifndef RAILWITNESS_PLUGIN_SHIM_BANNER_H_
 #define RAILWITNESS_PLUGIN_SHIM_BANNER_H_
 

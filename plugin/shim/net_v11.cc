@@ -1,61 +1,51 @@
-// A net without a network: NCCL calls init, is told of no devices, and goes on with its own net_ib, which the tap stands
-// before by then. init never fails: NCCL 2.28 would call finalize with a context that was never set.
-#include "plugin/shim/banner.h"
-#include "plugin/shim/wiring.h"
+// v11: a context for each communicator.
 #include "railwitness/nccl/net_v11.h"
+
+#include "plugin/shim/net_calls.h"
 
 namespace railwitness::shim {
 namespace {
 
-using nccl::Result;
-
-char net_context;  // its address is all that NCCL gets
-
-Result init(void** context, uint64_t, nccl::NetCommConfigV11*, nccl::Logger log, nccl::ProfilerCallback) noexcept {
-  if (context) *context = &net_context;
-  say_banner(log, wiring.start(), 0);
-  return nccl::kSuccess;
-}
-
-Result devices(int* count) noexcept {
-  if (count) *count = 0;
-  return nccl::kSuccess;
-}
-
-Result finalize(void*) noexcept { return nccl::kSuccess; }
-Result set_net_attr(void*, nccl::NetAttrV11*) noexcept { return nccl::kSuccess; }
-
-// Never called by an NCCL that was told of no devices; must not be null all the same.
-template <typename... Arguments>
-Result refuse(Arguments...) noexcept {
-  return nccl::kInternalError;
-}
+Result init(void** context, uint64_t comm_id, nccl::NetCommConfigV11* config, nccl::Logger log,
+            nccl::ProfilerCallback profiler) noexcept;
 
 }  // namespace
 
-extern "C" __attribute__((visibility("default"))) const nccl::NetV11 ncclNetPlugin_v11{
+extern "C" {
+__attribute__((visibility("default"))) constinit nccl::NetV11 ncclNetPlugin_v11{
     .name = "railwitness",
     .init = init,
-    .devices = devices,
-    .get_properties = refuse,
-    .listen = refuse,
-    .connect = refuse,
-    .accept = refuse,
-    .reg_mr = refuse,
-    .reg_mr_dma_buf = refuse,
-    .dereg_mr = refuse,
-    .isend = refuse,
-    .irecv = refuse,
-    .iflush = refuse,
-    .test = refuse,
-    .close_send = refuse,
-    .close_recv = refuse,
-    .close_listen = refuse,
-    .get_device_mr = refuse,
-    .irecv_consumed = refuse,
-    .make_v_device = refuse,
-    .finalize = finalize,
+    .devices = engine::devices,
+    .get_properties = get_properties,
+    .listen = engine::listen,
+    .connect = engine::connect,
+    .accept = engine::accept,
+    .reg_mr = engine::register_memory,
+    .reg_mr_dma_buf = engine::register_dmabuf,
+    .dereg_mr = engine::deregister,
+    .isend = engine::isend,
+    .irecv = engine::irecv,
+    .iflush = engine::iflush,
+    .test = engine::test,
+    .close_send = engine::close_send,
+    .close_recv = engine::close_recv,
+    .close_listen = engine::close_listen,
+    .get_device_mr = engine::get_device_mr,
+    .irecv_consumed = engine::irecv_consumed,
+    .make_v_device = nullptr,
+    .finalize = engine::finalize,
     .set_net_attr = set_net_attr,
 };
+}
 
+namespace {
+
+Result init(void** context, uint64_t comm_id, nccl::NetCommConfigV11* config, nccl::Logger log,
+            nccl::ProfilerCallback profiler) noexcept {
+  const Result result = init_in_context(context, comm_id, config, log, profiler);
+  offer_virtual_devices(ncclNetPlugin_v11);
+  return result;
+}
+
+}  // namespace
 }  // namespace railwitness::shim

@@ -20,13 +20,29 @@ const char* value_of(const char* name) {
 
 bool is_plain(char c) { return isalnum(static_cast<unsigned char>(c)) || (c && strchr("_.:/-", c)); }
 
+void read_mode(Knobs& k) {
+  static constexpr char kChain[] = "chain";
+  constexpr size_t kLength = sizeof kChain - 1;
+  const char* mode = value_of("RAILWITNESS_MODE");
+  if (!mode || !strcasecmp(mode, "tap")) {
+    k.mode = Mode::kTap;
+  } else if (!strcasecmp(mode, "off")) {
+    k.mode = Mode::kOff;
+  } else if (!strcasecmp(mode, "ofi")) {
+    k.mode = Mode::kOfi;
+  } else if (!strncasecmp(mode, kChain, kLength) && (!mode[kLength] || mode[kLength] == ':')) {
+    k.mode = Mode::kChain;
+    snprintf(k.plugin, sizeof k.plugin, "%s", mode[kLength] ? mode + kLength + 1 : "");
+  } else {
+    k.mode_unknown = true;
+  }
+}
+
 }  // namespace
 
 Knobs read_knobs() {
   Knobs k{};
-  const char* mode = value_of("RAILWITNESS_MODE");
-  k.off = mode && !strcasecmp(mode, "off");
-  k.mode_unknown = mode && !k.off && strcasecmp(mode, "tap");
+  read_mode(k);
   const char* socket = value_of("RAILWITNESS_SOCKET");
   snprintf(k.socket, sizeof k.socket, "%s", socket ? socket : RAILWITNESS_DEFAULT_SOCKET);
   const char* job = value_of("RAILWITNESS_JOB");

@@ -4,9 +4,12 @@
 
 namespace railwitness::witness {
 
+enum class Mode { kTap, kChain, kOfi, kOff };
+
 struct Knobs {
-  bool off;                // RAILWITNESS_MODE=off
-  bool mode_unknown;       // RAILWITNESS_MODE is neither tap nor off: tap is taken, and the banner says so
+  Mode mode;               // RAILWITNESS_MODE
+  bool mode_unknown;       // it says something else: tap is taken, and the banner says so
+  char plugin[512];        // of chain:PLUGIN; empty: the default one
   char socket[108];        // RAILWITNESS_SOCKET, a path as long as sockaddr_un holds; longer ones are cut and found absent
   char job[64];            // RAILWITNESS_JOB, else SLURM_JOB_ID; letters, digits and _.:/- , others become _
   char segment_file[512];  // RAILWITNESS_SEGMENT_FILE and .PID; empty: ask the sidecar

@@ -36,7 +36,7 @@
 
 #define RAILWITNESS_SEGMENT_MAGIC 0x304745534E575752ull /* "RWWNSEG0" */
 #define RAILWITNESS_ABI_MAJOR 0 /* a reader or writer of another major refuses */
-#define RAILWITNESS_ABI_MINOR 1 /* a larger minor is read by its known part */
+#define RAILWITNESS_ABI_MINOR 2 /* a larger minor is read by its known part */
 
 #define RAILWITNESS_RECORDS_PER_FLOW 128
 #define RAILWITNESS_HISTOGRAM_BUCKETS 64
@@ -90,6 +90,8 @@ enum railwitness_attach {
   RAILWITNESS_ATTACH_STUB = 1,  /* NCCL found tap-verbs.so under the name libibverbs.so */
   RAILWITNESS_ATTACH_LATE = 2,  /* contexts that NCCL had opened before were found and tapped */
   RAILWITNESS_ATTACH_TABLE = 3, /* the provider's alloc_context was replaced */
+  RAILWITNESS_ATTACH_CHAIN = 4, /* net calls, forwarded to another net plugin; its verbs calls too if it makes any */
+  RAILWITNESS_ATTACH_OFI = 5,   /* net calls, over our own libfabric transport */
 };
 
 struct railwitness_writer {
@@ -166,7 +168,12 @@ enum railwitness_role { /* what this queue pair's own sends carry */
   RAILWITNESS_ROLE_FLUSH = 3, /* loop-back reads that flush GPU writes */
 };
 
-struct railwitness_identity { /* a queue pair; `sequence` is odd while the line is being written */
+enum railwitness_flow_kind {
+  RAILWITNESS_FLOW_QUEUE_PAIR = 0,
+  RAILWITNESS_FLOW_CONNECTION = 1, /* one end of a connection of the net slot: isend, irecv, test */
+};
+
+struct railwitness_identity { /* a flow; `sequence` is odd while the line is being written */
   uint32_t sequence; /* 0: free */
   uint8_t port;
   uint8_t link_layer;
@@ -185,7 +192,8 @@ struct railwitness_identity { /* a queue pair; `sequence` is odd while the line 
   uint8_t timeout;    /* local ACK timeout exponent, 4.096 us x 2^timeout */
   uint8_t retry_count;
   uint8_t path_mtu;   /* enum ibv_mtu */
-  uint32_t reserved0;
+  uint8_t kind;       /* enum railwitness_flow_kind */
+  uint8_t reserved0[3];
   uint8_t reserved[128 - 80];
 };
 
@@ -202,10 +210,12 @@ struct railwitness_state { /* two cache lines; the first is all that a data post
   uint64_t receives_posted;
   uint64_t receives_completed;
   uint64_t received_bytes;
-  uint64_t receive_wait_ticks; /* since when a receive is outstanding with nothing arriving; 0: none outstanding */
+  /* Since when a receive is outstanding with nothing arriving; 0: none outstanding. Of a connection that sends: since
+     when the transport takes no send, as a rule for want of the peer's clear-to-send; none if before last_post_ticks. */
+  uint64_t receive_wait_ticks;
   uint64_t first_post_ticks;
   uint64_t first_error_ticks;
-  uint16_t first_error_status; /* enum ibv_wc_status */
+  uint16_t first_error_status; /* enum ibv_wc_status; of a connection: ncclResult_t */
   uint16_t errors;             /* error completions, saturating */
   uint32_t first_error_vendor;
   uint64_t last_receive_ticks;

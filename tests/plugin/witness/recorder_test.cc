@@ -291,14 +291,24 @@ TEST(Knobs, NameTheJobFromSlurmIfNothingElseDoes) {
   EXPECT_STREQ(witness::read_knobs().job, "");
 }
 
-TEST(Knobs, ModeIsTapUnlessOff) {
+TEST(Knobs, ModeIsTapUnlessItSaysAnother) {
+  const auto mode = [](const char* text) {
+    setenv("RAILWITNESS_MODE", text, 1);
+    return witness::read_knobs();
+  };
+  EXPECT_EQ(mode("").mode, witness::Mode::kTap);
+  EXPECT_EQ(mode("OFF").mode, witness::Mode::kOff);
+  EXPECT_EQ(mode("tap").mode, witness::Mode::kTap);
+  EXPECT_EQ(mode("ofi").mode, witness::Mode::kOfi);
+  EXPECT_EQ(mode("chain").mode, witness::Mode::kChain);
+  EXPECT_STREQ(mode("chain").plugin, "");
+  EXPECT_EQ(mode("Chain:/opt/Lib.so").mode, witness::Mode::kChain);
+  EXPECT_STREQ(mode("Chain:/opt/Lib.so").plugin, "/opt/Lib.so");
+  EXPECT_FALSE(mode("chain:x").mode_unknown);
+  EXPECT_TRUE(mode("chained").mode_unknown);
+  EXPECT_EQ(mode("chained").mode, witness::Mode::kTap);
   unsetenv("RAILWITNESS_MODE");
-  EXPECT_FALSE(witness::read_knobs().off);
-  setenv("RAILWITNESS_MODE", "OFF", 1);
-  EXPECT_TRUE(witness::read_knobs().off);
-  setenv("RAILWITNESS_MODE", "tap", 1);
-  EXPECT_FALSE(witness::read_knobs().off);
-  unsetenv("RAILWITNESS_MODE");
+  EXPECT_EQ(witness::read_knobs().mode, witness::Mode::kTap);
 }
 
 TEST(Knobs, TheSegmentFileHasThePidBehindItsName) {

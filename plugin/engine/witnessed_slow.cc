@@ -1,0 +1,263 @@
+// Connections, and the calls on them that find something unusual: another memory, another clock, no free slot, requests
+// that are done out of order, errors, no witness at all.
+#include "plugin/engine/witnessed.h"
+
+#include "plugin/witness/net_flows.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+
+namespace railwitness::engine {
+
+constinit Calls calls{};
+
+namespace {
+
+struct Spare {
+  Slot slot;
+  railwitness_record record;
+};
+
+bool is_spare(const Connection& c, const Slot& slot) {
+  return c.spare_count > 0 && (&slot < c.slots || &slot >= c.slots + c.slot_count);
+}
+
+// True: c.state and so on lead into a memory that is or a moment ago was the current one.
+bool enter(Connection& c) {
+  if (!c.flow) return false;
+  if (c.flow->memory == witness::current() && c.state) return true;
+  if (!witness::enter_net_flow(*c.flow)) return false;
+  c.state = c.flow->state;
+  c.histogram = c.flow->histogram;
+  for (int i = 0; c.is_send && i < c.slot_count; i++) c.slots[i].record = &c.flow->records[i];
+  c.memory = witness::hot.tsc ? c.flow->memory : nowhere();
+  return true;
+}
+
+void count_unwitnessed() {
+  if (witness::may_record()) witness::count_unwitnessed_events(1);
+}
+
+bool grow(Connection& c) {
+  if (c.spare_count == 0 || c.spares) return false;
+  c.spares = calloc(static_cast<size_t>(c.spare_count), sizeof(Spare));
+  auto* spares = static_cast<Spare*>(c.spares);
+  for (int i = 0; spares && i < c.spare_count; i++)
+    spares[i].slot = {.inner = nullptr, .next = c.spare, .connection = &c, .record = &spares[i].record, .done = nullptr,
+                      .bytes = nullptr, .n = 0},
+    c.spare = &spares[i].slot;
+  return spares;
+}
+
+// Null: none is free. It is taken for good by keep().
+Slot* free_slot(Connection& c) {
+  if (!is_busy(*c.head, c.is_send)) return c.head;
+  if (!c.spare) grow(c);
+  return c.spare;
+}
+
+void keep(Connection& c, Slot& slot) {
+  if (&slot == c.head) {
+    c.head = slot.next;
+    return;
+  }
+  c.spare = slot.next;
+  c.spares_in_use++;
+  c.oldest = nullptr;
+}
+
+// Post time of the oldest send outstanding. From the head on the circle is in the order of posts.
+uint64_t find_oldest(Connection& c) {
+  Slot* slot = c.head;
+  for (int i = 0; i < c.slot_count && !slot->inner; i++) slot = slot->next;
+  uint64_t oldest = slot->inner ? slot->record->post_ticks : 0;
+  const auto* spares = static_cast<const Spare*>(c.spares);
+  for (int i = 0; c.spares_in_use > 0 && i < c.spare_count; i++)
+    if (spares[i].slot.inner && (!oldest || spares[i].record.post_ticks < oldest)) oldest = spares[i].record.post_ticks;
+  c.oldest = c.spares_in_use > 0 ? nullptr : slot;
+  return oldest;
+}
+
+void give_back(Connection& c, Slot& slot) {
+  if (c.is_send) slot.inner = nullptr;
+  slot.n = 0;
+  if (!is_spare(c, slot)) return;
+  slot.next = c.spare;
+  c.spare = &slot;
+  c.spares_in_use--;
+}
+
+void post_spare(railwitness_state& state, const railwitness_record& record) {
+  add_relaxed(state.posted, 1);
+  add_relaxed(state.posted_bytes, record.bytes);
+  store_relaxed(state.last_post_ticks, record.post_ticks);
+  if (!state.oldest_post_ticks) store_relaxed(state.oldest_post_ticks, record.post_ticks);
+}
+
+void count_send(Connection& c, Slot& slot) {
+  if (is_spare(c, slot))
+    post_spare(*c.state, *slot.record);
+  else
+    witness::post_net_send(*c.state, *slot.record);
+}
+
+void count_done(Connection& c, Slot& slot, int n) {
+  const uint64_t now = witness::ticks();
+  if (c.is_send) {
+    witness::complete_net_send(*c.state, *slot.record, *c.histogram, find_oldest(c), now);
+    return;
+  }
+  uint64_t moved = 0;
+  for (int i = 0; slot.bytes && i < n; i++) moved += static_cast<uint64_t>(slot.bytes[i]);
+  witness::complete_net_receives(*c.state, static_cast<uint64_t>(n), moved, now);
+}
+
+}  // namespace
+
+Connection* make_connection(void* inner, bool is_send, int max_requests, witness::Flow* flow) {
+  const int slots = is_send ? kSendSlots : std::max(max_requests, kMaxRequests);
+  const size_t bytes = sizeof(Connection) + sizeof(Slot) * static_cast<size_t>(slots);
+  void* memory = aligned_alloc(alignof(Connection), bytes);
+  if (!memory) return nullptr;
+  memset(memory, 0, bytes);
+  auto* c = new (memory) Connection{};
+  c->inner = inner;
+  c->memory = nowhere();
+  c->flow = flow;
+  c->is_send = is_send;
+  c->slots = c->head = reinterpret_cast<Slot*>(c + 1);
+  c->oldest = is_send ? c->head : nullptr;
+  c->slot_count = slots;
+  c->spare_count = std::max(0, max_requests - slots);
+  for (int i = 0; i < slots; i++) {
+    c->slots[i].next = &c->slots[(i + 1) % slots];
+    c->slots[i].connection = c;
+  }
+  return c;
+}
+
+void end_connection(Connection* c) {
+  if (c->flush) end_connection(c->flush);
+  if (c->flow) witness::close_flow(*c->flow);
+  free(c->spares);
+  free(c);
+}
+
+Result isend_slowly(Connection& c, void* data, size_t bytes, int tag, void* mr, void* profiler, void** request) {
+  *request = nullptr;
+  const bool witnessed = enter(c);
+  Slot* slot = free_slot(c);
+  if (!slot) return nccl::kSuccess;
+  if (witnessed) witness::prepare_net_send(*slot->record, bytes, witness::ticks);
+  const Result result = calls.isend(c.inner, data, bytes, tag, mr, profiler, &slot->inner);
+  if (result != nccl::kSuccess) return fail_post(*slot, request, result);
+  if (!slot->inner) return wait_slowly(*slot, request);
+  *request = slot;
+  keep(c, *slot);
+  if (witnessed)
+    count_send(c, *slot);
+  else
+    count_unwitnessed();
+  return nccl::kSuccess;
+}
+
+Result wait_slowly(Slot& slot, void** request) {
+  *request = nullptr;
+  Connection& c = *slot.connection;
+  if (witness::current()) witness::count_poll();
+  if (enter(c)) witness::wait_for_peer(*c.state, witness::ticks());
+  return nccl::kSuccess;
+}
+
+Result irecv_slowly(Connection& c, int n, void** data, size_t* bytes, int* tags, void** mrs, void** profilers,
+                    void** request) {
+  const bool witnessed = enter(c);
+  Slot* slot = free_slot(c);
+  if (!slot) {
+    *request = nullptr;
+    return nccl::kSuccess;
+  }
+  slot->n = n;
+  slot->inner = *request;
+  const Result result = calls.irecv(c.inner, n, data, bytes, tags, mrs, profilers, &slot->inner);
+  if (result != nccl::kSuccess) return fail_post(*slot, request, result);
+  if (!slot->inner) {
+    slot->n = 0;
+    *request = nullptr;
+    if (witness::current()) witness::count_poll();
+    return nccl::kSuccess;
+  }
+  *request = slot;
+  keep(c, *slot);
+  if (witnessed)
+    witness::post_net_receives(*c.state, static_cast<uint64_t>(n), witness::ticks);
+  else
+    count_unwitnessed();
+  return nccl::kSuccess;
+}
+
+namespace {
+
+Connection* make_flush_connection(Connection& c) {
+  witness::Flow* flow = c.flow ? witness::open_flush_flow(*c.flow) : nullptr;
+  return make_connection(c.inner, true, 16 * kSendSlots, flow);
+}
+
+}  // namespace
+
+Result flush(Connection& c, Transport& transport, int n, void** data, int* bytes, void** mrs, void** request) {
+  *request = nullptr;
+  if (!c.flush) c.flush = make_flush_connection(c);
+  if (!c.flush) return nccl::kSystemError;
+  Connection& f = *c.flush;
+  const bool witnessed = enter(f);
+  Slot* slot = free_slot(f);
+  if (!slot) return nccl::kInternalError;  // NCCL takes a null request for "nothing to wait for"
+  uint64_t flushed = 0;
+  for (int i = 0; bytes && i < n; i++) flushed += static_cast<uint64_t>(bytes[i]);
+  if (witnessed) witness::prepare_net_send(*slot->record, flushed, witness::ticks);
+  const Result result = transport.iflush(c.inner, n, data, bytes, mrs, &slot->inner);
+  if (result != nccl::kSuccess) return fail_post(*slot, request, result);
+  if (!slot->inner) return nccl::kSuccess;
+  *request = slot;
+  keep(f, *slot);
+  if (witnessed) count_send(f, *slot);
+  return nccl::kSuccess;
+}
+
+Result complete_slowly(Slot& slot) {
+  Connection& c = *slot.connection;
+  const bool witnessed = enter(c);
+  const int n = slot.n;
+  give_back(c, slot);
+  if (witnessed)
+    count_done(c, slot, n);
+  else
+    count_unwitnessed();
+  return nccl::kSuccess;
+}
+
+Result fail_post(Slot& slot, void** request, Result result) {
+  slot.inner = nullptr;
+  slot.n = 0;
+  *request = nullptr;
+  Connection& c = *slot.connection;
+  if (enter(c)) witness::count_net_error(*c.flow, static_cast<uint16_t>(result), witness::ticks());
+  return result;
+}
+
+// A send or receive that failed is finished, as it is on a queue pair.
+Result fail_test(Slot& slot, Result result) {
+  Connection& c = *slot.connection;
+  if (enter(c)) {
+    witness::count_net_error(*c.flow, static_cast<uint16_t>(result), witness::ticks());
+    if (slot.record) store_relaxed(slot.record->status, static_cast<uint16_t>(result));
+  }
+  slot.bytes = nullptr;
+  complete_slowly(slot);
+  return result;
+}
+
+}  // namespace railwitness::engine

@@ -1,0 +1,34 @@
+// Flows that are connections of a transport of ours, not queue pairs: the rare calls. net_hot.h has the frequent ones.
+#ifndef RAILWITNESS_PLUGIN_WITNESS_NET_FLOWS_H_
+#define RAILWITNESS_PLUGIN_WITNESS_NET_FLOWS_H_
+
+#include "plugin/witness/recorder.h"
+
+#include <cstdint>
+
+namespace railwitness::witness {
+
+struct NetEnds {
+  uint32_t number, peer_number;  // peer's 0: not known
+  const uint8_t* gid;            // 16 bytes each, zero: not known
+  const uint8_t* peer_gid;
+  const char* device;
+  uint8_t port;
+};
+
+// Null as for open_flow. The rail must be known before.
+Flow* open_net_flow(const NetEnds& ends, railwitness_direction direction);
+
+// For the flushes of a receiving connection: the same ends.
+Flow* open_flush_flow(const Flow& receiver);
+
+// By the flow's thread, when it is in another memory than the current one. True: flow.memory is the current one, or was a
+// moment ago, and the words of all records that never change are there.
+bool enter_net_flow(Flow& flow);
+
+// `status` is an ncclResult_t. The send or receive that failed is the caller's to count.
+void count_net_error(Flow& flow, uint16_t status, uint64_t now);
+
+}  // namespace railwitness::witness
+
+#endif  // RAILWITNESS_PLUGIN_WITNESS_NET_FLOWS_H_
