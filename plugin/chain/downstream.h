@@ -9,6 +9,7 @@
 #include "plugin/engine/transport.h"
 
 #include <cstdio>
+#include <type_traits>
 
 namespace railwitness::chain {
 
@@ -67,6 +68,14 @@ class Downstream : public engine::Transport {
     return calls_.iflush(recv_comm, n, data, bytes, mrs, request);
   }
   Result test(void* request, int* done, int* bytes) final { return calls_.test(request, done, bytes); }
+  engine::Calls calls() const final {
+    engine::Calls direct{nullptr, nullptr, calls_.test};
+    if constexpr (std::is_same_v<decltype(calls_.isend), decltype(direct.isend)>) {  // v10 and later
+      direct.isend = calls_.isend;
+      direct.irecv = calls_.irecv;
+    }
+    return direct;
+  }
   Result irecv_consumed(void* recv_comm, int n, void* request) final {
     if constexpr (requires { calls_.irecv_consumed; }) return calls_.irecv_consumed(recv_comm, n, request);
     return nccl::kSuccess;
