@@ -1,5 +1,7 @@
 #include "plugin/ofi/devices.h"
 
+#include "plugin/ofi/kept_signals.h"
+
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -199,6 +201,7 @@ void add_domains(Devices* devices, const fi_info* infos, uint64_t completion, co
 }  // namespace
 
 Status find_devices(Devices* devices) {
+  const KeptSignals kept;  // until the last provider is loaded, which getinfo does
   if (const Status status = open_library(&devices->library); !status.is_ok()) return status;
   devices->settings = read_settings();
   devices->host_id = host_id();
