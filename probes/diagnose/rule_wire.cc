@@ -65,8 +65,10 @@ class Wire {
     // A queue pair that never finished anything may still be setting up (address resolution, first registration).
     const int64_t wire_ns = view_.thresholds.wire_ns * (flow.flow->completed == 0 ? 3 : 1);
     if (flow.oldest_post_age && *flow.oldest_post_age > wire_ns) {
-      // If nobody asks for completions, a missing one means nothing.
-      if (view_.processes[flow.process].polling) add(index, *flow.oldest_post_age);
+      // If nobody asks for completions, a missing one means nothing; and what the other end did since is not known
+      // before its node has spoken.
+      const bool is_known = view_.peer_spoke_since(index, view_.age_now_of(flow.process, *flow.oldest_post_age));
+      if (view_.processes[flow.process].polling && is_known) add(index, *flow.oldest_post_age);
     } else if (flow.error_age && (*flow.error_age < kErrorSpeaksNs || somebody_waits(index))) {
       if (!answers_since(flow, view_.age_now_of(flow.process, *flow.error_age))) add(index, *flow.error_age);
     }
@@ -89,6 +91,7 @@ class Wire {
   void judge_wait(const Wait& wait) {
     const FlowView& flow = view_.flows[wait.flow];
     if (!wait.ripe || wait.arriving || flow.peer_port == kNone || !only_the_path_is_left(wait.flow)) return;
+    if (!view_.peer_spoke_since(wait.flow, wait.age_now)) return;
     if (probed(view_, flow.port, flow.peer_port, wait.age_now) == ProbeWord::kUnanswered) add(wait.flow, wait.age);
   }
 

@@ -431,6 +431,13 @@ int64_t View::wall_ago(int64_t age) const {
   return __builtin_sub_overflow(now_wall_ns, age, &at) ? 0 : at;
 }
 
+bool View::peer_spoke_since(int flow, int64_t age_now) const {
+  const int peer = peer_process(flow);
+  if (peer == kNone) return true;
+  const NodeView& node = nodes[processes[peer].node];
+  return node.silent || bounded_age(node.heard->age_ns) + thresholds.stopped_ns < age_now;
+}
+
 View build_view(const std::vector<model::Heard>& nodes, const Thresholds& thresholds, int64_t now_wall_ns) {
   return Builder(nodes, thresholds, now_wall_ns).take();
 }

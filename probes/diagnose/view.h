@@ -85,6 +85,9 @@ struct View {
   const std::string& node_name(int node) const;  // "" for kNone
   int64_t age_now_of(int process, int64_t age_when_it_spoke) const;
   int64_t wall_ago(int64_t age) const;
+  // Whether the node at a flow's other end has spoken since something began there, so long after that a process that was
+  // stopped or died at that moment would be told. True where that node is silent or not known: other rules look there.
+  bool peer_spoke_since(int flow, int64_t age_now) const;
   int peer_process(int flow) const { return flows[flow].peer == kNone ? kNone : flows[flows[flow].peer].process; }
 };
 

@@ -7,6 +7,17 @@ bool receives(const model::Flow& flow) {
   return flow.direction != model::Direction::kSend && flow.role != model::Role::kFlush;
 }
 
+// Facts of two nodes are of two moments. If the other end has sent something on this very connection since the waiter's
+// node spoke, the wait that it told of may be over.
+bool is_outdated(const View& view, const FlowView& flow) {
+  if (flow.peer == kNone) return false;
+  const FlowView& peer = view.flows[flow.peer];
+  if (!peer.flow->last_post_mono_ns) return false;
+  const model::Heard& waiter = *view.nodes[view.processes[flow.process].node].heard;
+  const model::Heard& sender = *view.nodes[view.processes[peer.process].node].heard;
+  return age_now(sender, *peer.flow->last_post_mono_ns) < waiter.age_ns;
+}
+
 }  // namespace
 
 WaitGraph::WaitGraph(const View& view) : by_waiter_(view.processes.size()), by_target_(view.processes.size()) {
@@ -16,6 +27,7 @@ WaitGraph::WaitGraph(const View& view) : by_waiter_(view.processes.size()), by_t
     // A stopped process waits for nobody: it would not take what arrives.
     if (!flow.usable || view.processes[flow.process].stopped || !receives(*flow.flow)) continue;
     if (!flow.receive_wait_age || *flow.receive_wait_age < young_ns) continue;
+    if (is_outdated(view, flow)) continue;
     Wait wait;
     wait.flow = static_cast<int>(i);
     wait.waiter = flow.process;

@@ -38,6 +38,15 @@ TEST(Wait, ForARankThatDoesNothingSaysSo) {
   EXPECT_EQ(c.diagnose()[0].subclass, "rank_idle");
 }
 
+TEST(Wait, IsOverWhenTheOtherEndHasSentSomethingSinceTheWaiterSpoke) {
+  Cluster c(4, 1);
+  c.wait(3, 2, 0, 19.8);
+  c.data(2, 3, 0).last_post_mono_ns = c.ago(2, 0.1);
+  EXPECT_THAT(c.diagnose(), SizeIs(1)) << "what was sent has not helped";
+  c.heard(3).age_ns = ns(0.4);
+  EXPECT_THAT(c.diagnose(), IsEmpty()) << "the waiter's word is older than the post";
+}
+
 TEST(Wait, ShorterThanTheThresholdIsNothing) {
   Cluster c(4, 1);
   c.wait(3, 2, 0, 1.9);

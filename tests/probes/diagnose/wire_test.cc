@@ -92,6 +92,15 @@ TEST(SilentLoss, EdgeThatFailsWithTwoPeersIsSuspected) {
   EXPECT_TRUE(says(found[0], "it fails with 2 others"));
 }
 
+TEST(SilentLoss, IsNotSuspectedBeforeTheOtherEndsNodeHasSpokenSince) {
+  Cluster c(4, 2);
+  c.stick(1, 2, 1, 2.5);
+  c.heard(2).age_ns = ns(2.2);
+  EXPECT_THAT(c.diagnose(), IsEmpty()) << "rank 2 may be stopped since then, or gone";
+  c.heard(2).age_ns = ns(0.4);
+  EXPECT_THAT(c.diagnose(), SizeIs(1));
+}
+
 TEST(SilentLoss, OnePairAloneCannotBeToldApart) {
   Cluster c(4, 2);
   c.stick(1, 2, 1, 1.4);
