@@ -48,6 +48,14 @@ for ((h = 0; h < HOSTS; h++)); do
     done; } | batch "give host$h its addresses" -n host$h || exit
 done
 
+# The kernel tells carriers at most once a second, and who starts before would see interfaces that are down.
+for ((h = 0, try = 0; h < HOSTS; try++)); do
+  down=$(ip -n host$h -o link show | grep -c 'state DOWN')
+  ((down == 0)) && { ((h++)); continue; }
+  ((try < 150)) || cannot "get $down interfaces of host$h up"
+  sleep 0.1
+done
+
 # A process each holds the namespaces of a host, a switch and the management node; it says so on descriptor 9.
 mkfifo $V/ready; exec 9<>$V/ready
 hold() {   # hold NODE NAMESPACES SCRIPT ARGUMENT
