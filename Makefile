@@ -1,5 +1,5 @@
 # Thin: cmake does the work. `make demo` and `make test` set everything up on a bare Debian 12 (as root) and may be
-# repeated; knobs: RAILWITNESS_NCCL_ROOT=DIR, WITHOUT_NCCL=1, WITHOUT_VM=1, JOBS=N.
+# repeated; knobs: MODE=tap|ofi (of the demo), RAILWITNESS_NCCL_ROOT=DIR, WITHOUT_NCCL=1, WITHOUT_VM=1, JOBS=N.
 SHELL := /bin/bash
 JOBS ?= $(shell nproc)
 
@@ -7,6 +7,7 @@ JOBS ?= $(shell nproc)
 
 help:
 	@echo 'make demo    four faults on the real NCCL over Soft-RoCE, each named by railwitness'
+	@echo '             MODE=ofi: over libfabric and TCP, without a virtual machine'
 	@echo 'make test    all tests: unit, sanitizers, fuzzers, the real libnccl, the virtual machine'
 	@echo 'make build   the plugin and the program in build/release'
 	@echo 'make clean   removes build/'
@@ -16,7 +17,7 @@ build:
 	@cmake --preset release && cmake --build --preset release -j $(JOBS)
 
 demo:
-	@tests/demo/run.sh
+	@tests/demo/run.sh $(if $(MODE),--mode $(MODE))
 
 test:
 	@tests/run.sh

@@ -1,6 +1,7 @@
-"""The bed of the demo, inside the virtual machine of tests/rdma_vm: its nodes, the NCCL job on them, and the faults.
+"""The bed of the demo, inside the virtual machine of tests/rdma_vm or the namespaces of tests/netns, which have the same
+commands: its nodes, the NCCL job on them, and the faults.
 
-Used by demo.py only.  Everything runs as root in the guest; faults are injected and undone here, and the truth about
+Used by demo.py only.  Everything runs as root in the bed; faults are injected and undone here, and the truth about
 them (which switch port it was) is asked of the bed itself, never of what is under test.
 """
 import dataclasses
@@ -15,6 +16,9 @@ import time
 HERE = pathlib.Path(__file__).resolve().parent
 NCCL_JOB = HERE.parent / 'rdma_vm' / 'nccl_job.sh'
 NATS_URL = 'nats://192.168.77.254:4222'
+SCRATCH = pathlib.Path(os.environ.get('BED_SCRATCH', '/tmp'))   # in memory, seen by all nodes
+# By mode of the plugin: what a host's devices are called before HOSTrRAIL, and what the job needs to be told.
+DEVICES = {'tap': 'rxe_h', 'ofi': 'h'}
 
 
 @dataclasses.dataclass
@@ -22,6 +26,7 @@ class Place:
     """Where a fault is: a host's port on a rail, or the rank on that host."""
     host: int
     rail: int
+    mode: str
     switch: str = ''
     switch_port: str = ''
 
@@ -35,7 +40,7 @@ class Place:
 
     @property
     def device(self):
-        return f'rxe_h{self.host}r{self.rail}'
+        return f'{DEVICES[self.mode]}{self.host}r{self.rail}'
 
 
 class Speaker:
@@ -93,10 +98,11 @@ class Heard:
 
 
 class Job:
-    """train_loop on every host, over NCCL's own net_ib."""
+    """train_loop on every host, over NCCL's own net_ib or over the plugin's transport."""
 
-    def __init__(self, directory, programs, hosts, arguments):
-        self.directory = pathlib.Path(directory)
+    def __init__(self, mode, programs, hosts, arguments):
+        self.directory = SCRATCH / 'job'
+        self.mode = mode
         self.programs = programs
         self.hosts = hosts
         self.arguments = arguments
@@ -106,7 +112,8 @@ class Job:
         return subprocess.run([str(NCCL_JOB), *map(str, arguments)], stdin=subprocess.DEVNULL, **more)
 
     def start(self, environment):
-        done = self._run('start', self.directory, self.programs, *self.arguments, env={**os.environ, **environment})
+        done = self._run('start', self.directory, self.programs, *self.arguments, 
+                         env={**os.environ, 'NCCL_JOB_DEVICES': DEVICES[self.mode], **environment})
         return done.returncode == 0
 
     def stop(self):
@@ -169,7 +176,7 @@ class Bed:
     def start_railwitness(self, program):
         """The bus and the correlator on the management node, a sidecar on every host."""
         self.nats = subprocess.Popen(
-            ['onmgmt', 'nats-server', '-js', '-a', '192.168.77.254', '-p', '4222', '-sd', '/tmp/nats'],
+            ['onmgmt', 'nats-server', '-js', '-a', '192.168.77.254', '-p', '4222', '-sd', str(SCRATCH / 'nats')],
             stdin=subprocess.DEVNULL, stdout=open(self.directory / 'nats.log', 'w'), stderr=subprocess.STDOUT)
         time.sleep(1)
         self._speak('correlate', ['onmgmt', program, 'correlate', '--nats', NATS_URL, '--json'])

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Four faults in a training job over real ibverbs, and what railwitness says about each.
+"""Four faults in a training job, and what railwitness says about each.
 
-    tests/demo/demo.py [--seed N] [--build build/release] [--out DIR]
+    tests/demo/demo.py [--mode tap|ofi] [--seed N] [--build build/release] [--out DIR]
 
-Boots the virtual machine of tests/rdma_vm with 4 hosts on 2 rails, hosts plugged into switch ports at random; starts
-lldpd, a NATS server, the correlator, a sidecar per host, and an NCCL job with the plugin (the real libnccl over its own
-net_ib).  Then, in random order, at random moments and places:
+Boots 4 hosts on 2 rails, hosts plugged into switch ports at random; starts lldpd, a NATS server, the correlator, a
+sidecar per host, and an NCCL job with the plugin.  Mode tap: in the virtual machine of tests/rdma_vm, the real libnccl
+over its own net_ib, witnessed at the verbs calls.  Mode ofi: in the network namespaces of tests/netns, the real libnccl
+over the plugin's own transport, libfabric on TCP, witnessed at the net calls.  Then, in random order, at random moments and places:
 
     carrier     a switch port loses carrier
     blackhole   a switch port silently loses every packet, both links stay up
@@ -48,6 +49,7 @@ def say(text=''):
 def parse():
     ap = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     ap.add_argument('--seed', type=int, default=None, help='of order, places, moments and cabling (default: random, printed)')
+    ap.add_argument('--mode', choices=beds.DEVICES, default='tap', help='of the plugin (default %(default)s)')
     ap.add_argument('--build', default=str(ROOT / 'build' / 'release'), help='build directory (default %(default)s)')
     ap.add_argument('--programs', help='directory with train_loop (default BUILD/tests/cpugpu)')
     ap.add_argument('--out', default=str(ROOT / 'build' / 'demo'), help='gets all logs (default %(default)s)')
@@ -66,15 +68,24 @@ def parse():
 
 
 def boot(a):
-    needed = [os.path.join(a.programs, 'train_loop')] + ([] if a.dry else [a.program, a.plugin])
+    plugin = [environment(a)['NCCL_NET_PLUGIN']] if environment(a) else []
+    needed = [os.path.join(a.programs, 'train_loop')] + plugin + ([] if a.dry else [a.program])
     for path in needed:
         if not os.path.exists(path):
             sys.exit(f'demo: no {path}; build first, or name another --build')
+    if a.mode == 'ofi':
+        bed = [str(HERE.parent / 'netns' / 'netns_bed')]
+        check = subprocess.run(bed + ['--check'], text=True, stdout=subprocess.PIPE)
+        if check.returncode != 0:
+            print(f'demo: NOT RUN: {check.stdout.strip()}')
+            return check.returncode
+        os.makedirs(a.out, exist_ok=True)
+    else:
+        bed = [str(HERE.parent / 'rdma_vm' / 'rdma_vm'), '--mem', '4000', '--out', a.out]
     print(f'demo: seed {a.seed}; boots {HOSTS} hosts on {RAILS} rails', flush=True)
-    command = [str(HERE.parent / 'rdma_vm' / 'rdma_vm'), '--hosts', str(HOSTS), '--rails', str(RAILS), '--mem', '4000',
-               '--shuffle', str(a.seed), '--timeout', str(a.timeout), '--out', a.out, '--',
-               sys.executable, str(HERE / 'demo.py'), '--seed', str(a.seed), '--build', a.build, '--programs', a.programs,
-               '--out', a.out, '--bytes', a.bytes]
+    command = bed + ['--hosts', str(HOSTS), '--rails', str(RAILS), '--shuffle', str(a.seed), '--timeout', str(a.timeout), '--',
+                     sys.executable, str(HERE / 'demo.py'), '--mode', a.mode, '--seed', str(a.seed), '--build', a.build,
+                     '--programs', a.programs, '--out', a.out, '--bytes', a.bytes]
     for fault in a.only or []:
         command += ['--only', fault]
     return subprocess.run(command + (['--dry'] if a.dry else [])).returncode
@@ -181,13 +192,19 @@ def make_cases(a, chance):
     kinds = list(a.only or judge.FAULTS)
     chance.shuffle(kinds)
     places = chance.sample([(host, rail) for host in range(HOSTS) for rail in range(RAILS)], len(kinds))
-    return [Case(kind, beds.Place(*place)) for kind, place in zip(kinds, places)]
+    return [Case(kind, beds.Place(*place, a.mode)) for kind, place in zip(kinds, places)]
+
+
+def environment(a):
+    if a.mode == 'ofi':
+        return {'NCCL_NET_PLUGIN': a.plugin, 'RAILWITNESS_MODE': 'ofi', 'RAILWITNESS_OFI_IFNAME': 'h'}  # not eth0
+    return {} if a.dry else {'NCCL_NET_PLUGIN': a.plugin}
 
 
 def inside(a):
     chance = random.Random(a.seed)
     bed = beds.Bed(a.out, HOSTS)
-    job = beds.Job('/tmp/job', a.programs, HOSTS, ['--bytes', a.bytes, '--compute-seconds', str(COMPUTE_S)])
+    job = beds.Job(a.mode, a.programs, HOSTS, ['--bytes', a.bytes, '--compute-seconds', str(COMPUTE_S)])
     cases = make_cases(a, chance)
     try:
         bed.start_fabric()
@@ -195,7 +212,7 @@ def inside(a):
         if not a.dry:
             bed.start_railwitness(a.program)
             say('railwitness: a sidecar on every host, the correlator on mgmt')
-        if not job.start({} if a.dry else {'NCCL_NET_PLUGIN': a.plugin}):
+        if not job.start(environment(a)):
             say('the job does not start')
             return 1
         begin = job.slowest()
@@ -211,7 +228,7 @@ def inside(a):
         say(f'job: {job.slowest()[1] + 1} iterations, {wrong} wrong elements, {"ended well" if ended else "did NOT end well"}')
     finally:
         bed.stop()
-        subprocess.run(['cp', '-r', '/tmp/job', a.out])
+        subprocess.run(['cp', '-r', job.directory, a.out])
     return summary(cases, a.dry)
 
 

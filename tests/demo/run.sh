@@ -1,14 +1,25 @@
 #!/bin/bash
-# What `make demo` runs: set-up, build, demo. Options go to demo.py: tests/demo/run.sh --seed 7
+# What `make demo` runs: set-up, build, demo. Options go to demo.py: tests/demo/run.sh --mode ofi --seed 7
 set -euo pipefail
 cd "$(dirname "$0")/../.."
-if [[ ${WITHOUT_NCCL:-} == 1 || ${WITHOUT_VM:-} == 1 ]]; then
+mode=tap
+for ((i = 1; i <= $#; i++)); do
+  case ${!i} in --mode) ((i == $#)) || { n=$((i + 1)); mode=${!n}; } ;; --mode=*) mode=${!i#--mode=} ;; esac
+done
+if [[ ${WITHOUT_NCCL:-} == 1 || ( ${WITHOUT_VM:-} == 1 && $mode != ofi ) ]]; then
   echo 'demo: it needs the real libnccl and the virtual machine; run it without WITHOUT_NCCL and WITHOUT_VM' >&2
+  echo 'demo: without a virtual machine: make demo MODE=ofi' >&2
   exit 2
 fi
-echo 'demo: set-up (the first time 2 to 5 minutes), build (the first time about 5 minutes), then up to 6 minutes of demo.'
-echo 'demo: processor and NICs of the hosts are emulated in software, which is slow: seconds here say little about hardware.'
-cmake/setup.sh demo
+if [[ $mode == ofi ]]; then
+  echo 'demo: set-up (the first time 2 to 4 minutes), build (the first time about 5 minutes), then up to 3 minutes of demo.'
+  echo 'demo: hosts are network namespaces of this machine, GPUs are emulated: seconds here say little about hardware.'
+  cmake/setup.sh demo-ofi
+else
+  echo 'demo: set-up (the first time 2 to 5 minutes), build (the first time about 5 minutes), then up to 6 minutes of demo.'
+  echo 'demo: processor and NICs of the hosts are emulated in software, which is slow: seconds here say little about hardware.'
+  cmake/setup.sh demo
+fi
 options=()
 [[ -n ${RAILWITNESS_NCCL_ROOT:-} ]] && options+=("-DRAILWITNESS_NCCL_ROOT=$RAILWITNESS_NCCL_ROOT")
 mkdir -p build

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The demo many times in a row, with other seeds each time: are the verdicts right, and after how many seconds?
 
-    tests/demo/series.py [--runs 10] [--out build/series] [-- OPTIONS OF demo.py]
+    tests/demo/series.py [--runs 10] [--out build/series] [-- OPTIONS OF demo.py, such as --mode ofi]
 
 A run that is there already (OUT/N.log with its end) is not repeated, so a series that was ended goes on. Prints a table by
 fault: right verdicts, seconds from fault to right verdict (median, worst), seconds until NCCL itself logged anything.

@@ -1,5 +1,6 @@
 #!/bin/bash
-# nccl_job.sh: an NCCL job inside rdma_vm, one rank per host, over NCCL's own net_ib on the host's Soft-RoCE NICs.
+# nccl_job.sh: an NCCL job inside rdma_vm, one rank per host, over NCCL's own net_ib on the host's Soft-RoCE NICs, or,
+# inside netns_bed with NCCL_JOB_DEVICES=h, over what NCCL_NET_PLUGIN brings on the host's interfaces.
 #
 #   nccl_job.sh start DIRECTORY PROGRAM_DIRECTORY [train_loop's options]   starts and waits until all ranks are ready
 #   nccl_job.sh stop  DIRECTORY     asks the ranks to end, kills what has not ended after 20 s; fails if any rank failed
@@ -11,9 +12,10 @@
 #   NCCL_GIN_TYPE=2     its GDAKI probe leaves a pointer unset on verbs devices that are not mlx5, and then crashes
 #   NCCL_TOPO_FILE      rxe devices have no PCI path, so NCCL must be told where they sit
 #   NCCL_IB_GID_INDEX=1 the RoCE v2 GID of rxe
+# Only with Soft-RoCE: NCCL_IB_*.
 # Variables already set win, so NCCL_NET_PLUGIN, NCCL_DEBUG and the like can be added from outside.
 set -u
-hosts=$RDMA_VM_HOSTS rails=$RDMA_VM_RAILS
+hosts=$RDMA_VM_HOSTS rails=$RDMA_VM_RAILS devices=${NCCL_JOB_DEVICES:-rxe_h}
 usage() { sed -n 's/^#   \(nccl_job.sh .*\)/usage: \1/p' "$0" >&2; exit 2; }
 [ $# -ge 2 ] || usage
 action=$1 dir=$2
@@ -22,8 +24,8 @@ shift 2
 write_topology() {   # write_topology HOST: sets NCCL_TOPO_FILE and NCCL_IB_HCA
   local h=$1 r nics= hca=
   for ((r = 0; r < rails; r++)); do
-    hca+=${hca:+,}rxe_h${h}r$r:1
-    nics+="<pci busid=\"0000:c$((r + 2)):00.0\" class=\"0x020700\" vendor=\"0x15b3\" device=\"0x1021\" subsystem_vendor=\"\" subsystem_device=\"\" link_speed=\"32.0 GT/s PCIe\" link_width=\"16\"><nic><net name=\"rxe_h${h}r$r\" port=\"1\" speed=\"100000\" latency=\"0\"/></nic></pci>"
+    hca+=${hca:+,}$devices${h}r$r:1
+    nics+="<pci busid=\"0000:c$((r + 2)):00.0\" class=\"0x020700\" vendor=\"0x15b3\" device=\"0x1021\" subsystem_vendor=\"\" subsystem_device=\"\" link_speed=\"32.0 GT/s PCIe\" link_width=\"16\"><nic><net name=\"$devices${h}r$r\" port=\"1\" speed=\"100000\" latency=\"0\"/></nic></pci>"
   done
   export NCCL_IB_HCA="=$hca" NCCL_TOPO_FILE=$dir/$h.topology.xml
   cat >"$NCCL_TOPO_FILE" <<XML
