@@ -1,12 +1,14 @@
-// LD_PRELOAD library for nccl_lookups.py: writes down which libraries libnccl opens and which symbols it asks for, in
+// LD_PRELOAD library for nccl_lookups.py and tests/matrix/collective_matrix.py: writes down which libraries libnccl opens and which symbols it asks for, in
 // order, to the file LOOKUP_RECORDER_OUT:
-//   open NAME found|missing
+//   open NAME missing
+//   open NAME found PATH
 //   ask SYMBOL LIBRARY
 // Libraries whose names begin with one of the words in LOOKUP_RECORDER_HIDE (separated by blanks) are reported missing,
 // so that NCCL shows every name it would fall back to.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <link.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,7 +26,7 @@ static int isNccl(const void* caller) {
 
 static void note(const char* what, const char* name, const char* rest) {
   const char* path = getenv("LOOKUP_RECORDER_OUT");
-  char line[600];
+  char line[1024];
   const int size = snprintf(line, sizeof(line), "%s %s %s\n", what, name, rest);
   const int fd = path == NULL ? -1 : open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
   if (fd < 0) return;
@@ -53,7 +55,10 @@ void* dlopen(const char* name, int flags) {
   void* (*const open_)(const char*, int) = (void* (*)(const char*, int))real("dlopen");
   if (name == NULL || !isNccl(__builtin_return_address(0))) return open_(name, flags);
   void* const handle = isHidden(name) ? open_("/nonexistent/hidden.so", flags) : open_(name, flags);
-  note("open", name, handle == NULL ? "missing" : "found");
+  struct link_map* map = NULL;
+  char found[512] = "missing";
+  if (handle != NULL && dlinfo(handle, RTLD_DI_LINKMAP, &map) == 0) snprintf(found, sizeof(found), "found %s", map->l_name);
+  note("open", name, found);
   for (int i = 0; handle != NULL && i < kMaxOpened; i++) {
     if (opened[i].handle != NULL && opened[i].handle != handle) continue;
     opened[i].handle = handle;

@@ -52,7 +52,7 @@ class Recording:
                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=300)
             if '# all ranks finished, 0 wrong' not in run.stdout or not record.exists():
                 raise SystemExit(f'nccl_lookups: {library} does not start on the emulated GPU:\n{run.stdout}')
-            self.lines = [line.split(' ') for line in record.read_text().splitlines()]
+            self.lines = [line.split(' ')[:3] for line in record.read_text().splitlines()]
         self.opened = [line[1:] for line in self.lines if line[0] == 'open' and 'nvidia-ml' not in line[1]]
 
     def names(self):
@@ -110,10 +110,12 @@ class Nccl:
                 library = pathlib.Path(directory) / 'libnccl.so.2'
             self.defaults = Recording(programs, library, HIDDEN, {}).names()
             hide = 'libibverbs libmlx5' if by_name else HIDDEN
-            named = Recording(programs, library, hide, {name: 'blank' if faulty or by_name and 'NET' in name else blank for name in VARIABLES})
+            short = {name: faulty or (by_name and 'NET' in name) for name in VARIABLES}
+            named = Recording(programs, library, hide, {name: 'blank' if short[name] else blank for name in VARIABLES})
             net_only = Recording(programs, library, hide, {'NCCL_NET_PLUGIN': 'idle' if by_name else idle})
             verbs = Recording(programs, library, 'libnccl-', {'NCCL_IBVERBS_LIB': 'named.so'})
-        self.versions = {kind: max(named.versions().get(kind, []), net_only.versions().get(kind, []), key=len) for kind in KINDS}
+        self.versions = {kind: max(named.versions().get(kind, []), net_only.versions().get(kind, []), key=len)
+                         for kind in KINDS}
         self.in_net_library = [kind for kind in KINDS if kind in net_only.versions() and kind not in ('Net', 'CollNet')]
         self.verbs = [(name, result) for name, result in verbs.opened if not name.startswith('libnccl')]
         for kind, number in in_data:

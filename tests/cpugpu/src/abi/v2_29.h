@@ -23,6 +23,7 @@ struct V2_29 : V2_28 {
   };
 };
 
-static_assert(sizeof(V2_29::Ring) == 32 && sizeof(V2_29::Channel) == 368 && offsetof(V2_29::Channel, workCounter) == 360);
+static_assert(sizeof(V2_29::Ring) == 32 && sizeof(V2_29::Channel) == 368);
+static_assert(offsetof(V2_29::Channel, workCounter) == 360);
 
 }  // namespace cpugpu::abi

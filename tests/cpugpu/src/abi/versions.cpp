@@ -42,8 +42,8 @@ Channel channel(const KernelArgs& args, int number) {
 template <typename V>
 WorkBatch batch(const KernelArgs& args, int index) {
   const auto& raw = reinterpret_cast<const typename V::WorkBatch*>(&args + 1)[index];
-  return {static_cast<int>(raw.nextJump), raw.nextExtends != 0, static_cast<WorkType>(raw.workType), raw.funcId, raw.offsetBase,
-          raw.offsetBitset};
+  return {static_cast<int>(raw.nextJump), raw.nextExtends != 0, static_cast<WorkType>(raw.workType), raw.funcId,
+          raw.offsetBase, raw.offsetBitset};
 }
 
 template <typename V>
@@ -89,7 +89,8 @@ void report(void* counters, int channel, uint64_t number, uint64_t nanoseconds) 
 template <typename V>
 constexpr Version describe() {
   return {V::kName, V::kFirst, V::kLast, V::kChannels, V::kTypes, V::kHasPat, V::kHasAllGatherV, V::kReversesParts,
-          {sizeof(WorkP2p), sizeof(typename V::WorkColl), sizeof(typename V::WorkColl) + V::kCollRegPointers, V::kBcastSize},
+          {sizeof(WorkP2p), sizeof(typename V::WorkColl), sizeof(typename V::WorkColl) + V::kCollRegPointers,
+           V::kBcastSize},
           fifoSlot<V>, comm<V>, channel<V>, batch<V>, coll<V>, report<V>};
 }
 
