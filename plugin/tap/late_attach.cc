@@ -1,6 +1,8 @@
 // Late attach: contexts that NCCL had opened before the plugin could get in between (a taken name, verbs linked in,
-// NCCL_IBVERBS_LIB, the profiler slot alone). libnccl's own variables are searched for pointers to an ibv_context; only
-// libraries of that name are looked at. Addresses are tried through /proc/self/mem, where a bad one is an error, no fault.
+// NCCL_IBVERBS_LIB, the profiler slot alone), or that a chained plugin opened past the stub (it asked for libibverbs.so.1
+// or is linked to it). Variables of libraries whose name has nccl or rccl in it (NCCL's own, and its plugins' by the rule
+// for their names) are searched for pointers to an ibv_context; what lies on the heap is not found. Addresses are tried
+// through /proc/self/mem, where a bad one is an error, no fault.
 //
 // Each candidate must have the extended ABI's mark, a plausible size in front, a device of libibverbs' own list, and
 // functions that lie in the text of one library. To be called at profiler init: devices are open, nothing is posted yet.
@@ -28,13 +30,18 @@ struct Ranges {
   int count;
 };
 
+constinit char ours;  // our own variables hold contexts that are tapped already
+
 int collect(dl_phdr_info* info, size_t, void* data) {
-  if (!strstr(info->dlpi_name, "nccl.so") && !strstr(info->dlpi_name, "rccl.so")) return 0;
+  const char* slash = strrchr(info->dlpi_name, '/');
+  const char* name = slash ? slash + 1 : info->dlpi_name;
+  if (!strstr(name, "nccl") && !strstr(name, "rccl")) return 0;
   Ranges& ranges = *static_cast<Ranges*>(data);
   for (int i = 0; i < info->dlpi_phnum && ranges.count < kRanges; i++) {
     const ElfW(Phdr)& h = info->dlpi_phdr[i];
     if (h.p_type != PT_LOAD || !(h.p_flags & PF_W)) continue;
-    const uintptr_t begin = info->dlpi_addr + h.p_vaddr;
+    const uintptr_t begin = info->dlpi_addr + h.p_vaddr, here = reinterpret_cast<uintptr_t>(&ours);
+    if (begin <= here && here < begin + h.p_memsz) continue;
     ranges.range[ranges.count++] = {(begin + 7) & ~uintptr_t{7}, begin + h.p_memsz};
   }
   return 0;
