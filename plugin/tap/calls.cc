@@ -77,12 +77,13 @@ void settle_by_send(Flow& flow, const ibv_send_wr* request, uint64_t now) {
 }
 
 // Makes flow and thread ready; null: the call is not witnessed. Queue pairs without a line come here with every post, so
-// they leave first, without a system call or a lock.
+// they leave first, without a system call or a lock; until there is room, and the next post takes a line.
 Flow* enter(Slot& slot, ibv_qp* qp) {
   const witness::Memory* m = witness::current();
   Flow* flow = slot.flows.find(qp->qp_num);
   if (flow && flow->memory == m && witness::this_thread.memory == m) return flow;  // nothing is rare but the request
-  const bool may_attach = !flow && !slot.flows.knows(qp->qp_num) && !slot.flows.is_full();
+  const bool may_attach =
+      !flow && (slot.flows.knows(qp->qp_num) ? witness::has_room() : !slot.flows.is_full());
   if ((!flow && !may_attach) || !witness::may_record()) {
     witness::count_unwitnessed_events(1);
     return nullptr;

@@ -15,7 +15,7 @@ extern witness::Flow no_flow;  // stands for queue pairs without a line
 
 class FlowTable {
  public:
-  static constexpr uint32_t kEntries = 4096;  // a large job has more queue pairs on a NIC than a segment has lines
+  static constexpr uint32_t kEntries = 16384;  // 192 KiB, of which only the pages around known numbers are taken
   static constexpr uint32_t kMostUsed = kEntries * 3 / 4;  // some stay empty, so that a search ends
 
   bool create();  // idempotent

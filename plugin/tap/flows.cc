@@ -9,14 +9,15 @@ namespace {
 using witness::Flow;
 using witness::FlowFacts;
 
-Slot* slot_of_flow[RAILWITNESS_FLOW_CAPACITY];  // under control_mutex
+Slot* slot_of_flow[witness::kMostFlows];  // under control_mutex
 
-Flow* open_flow(Slot& slot, uint32_t qpn, bool always_signalled) {
+// `counted`: this queue pair found no line before, and is counted as unwitnessed.
+Flow* open_flow(Slot& slot, uint32_t qpn, bool always_signalled, bool counted) {
   const ControlLock lock;
   // A number may come again without a destruction that was seen (by another way than the stub's).
   if (Flow* known = slot.flows.find(qpn)) witness::close_flow(*known);
-  if (!slot.flows.insert(qpn, nullptr)) return nullptr;  // 3072 queue pairs on one context
-  Flow* flow = witness::open_flow(qpn, always_signalled);
+  if (!slot.flows.insert(qpn, nullptr)) return nullptr;  // 12288 queue pairs on one context
+  Flow* flow = witness::open_flow(qpn, always_signalled, counted);
   if (!flow) return nullptr;
   slot.flows.insert(qpn, flow);
   slot_of_flow[flow->index] = &slot;
@@ -62,7 +63,7 @@ Flow* find_flow(const ibv_qp* qp) {
 
 void flow_created(ibv_qp* qp, const ibv_qp_init_attr* attributes) {
   if (!witness::may_record()) return;
-  if (Slot* slot = find_slot(qp->context)) open_flow(*slot, qp->qp_num, attributes && attributes->sq_sig_all);
+  if (Slot* slot = find_slot(qp->context)) open_flow(*slot, qp->qp_num, attributes && attributes->sq_sig_all, false);
 }
 
 void flow_modified(ibv_qp* qp, const ibv_qp_attr* attributes, int mask, int result) {
@@ -136,7 +137,7 @@ Flow* attach_flow(Slot& slot, ibv_qp* qp) {
   ibv_qp_attr attributes{};
   ibv_qp_init_attr init{};
   const bool known = real_verbs.query_qp && !real_verbs.query_qp(qp, &attributes, IBV_QP_CAP, &init);
-  return open_flow(slot, qp->qp_num, known && init.sq_sig_all);
+  return open_flow(slot, qp->qp_num, known && init.sq_sig_all, slot.flows.knows(qp->qp_num));
 }
 
 void complete_facts(Flow& flow, ibv_qp* qp) {

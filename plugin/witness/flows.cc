@@ -6,22 +6,27 @@
 
 #include <cstring>
 
+#include <sys/mman.h>
+
 namespace railwitness::witness {
 namespace {
 
 constexpr uint32_t kErrorEvents = 4;  // per flow; a queue pair that fails flushes hundreds of requests, which are echo
 
-void clear_lines(const Memory& m, uint32_t index) {
-  clear_words(&m.states[index], sizeof m.states[index]);
-  clear_words(&m.histograms[index], sizeof m.histograms[index]);
-  clear_words(&m.records[index * kRecords], sizeof(railwitness_record) * kRecords);
+constexpr size_t kRingBytes = sizeof(railwitness_record) * kRecords;
+
+void clear_lines(const Lines& lines) {
+  clear_words(lines.state, sizeof *lines.state);
+  clear_words(lines.histogram, sizeof *lines.histogram);
+  clear_words(lines.records, kRingBytes);
 }
 
 void point_at(Flow& flow, const Memory& m) {
+  const Lines lines = lines_of(m, flow.index);
   flow.home = &m;
-  flow.state = &m.states[flow.index];
-  flow.histogram = &m.histograms[flow.index];
-  flow.records = &m.records[flow.index * kRecords];
+  flow.state = lines.state;
+  flow.histogram = lines.histogram;
+  flow.records = lines.records;
 }
 
 bool is_role_known(const Flow& flow) { return recorder.identities[flow.index].role != RAILWITNESS_ROLE_UNKNOWN; }
@@ -87,10 +92,14 @@ bool finish_recorded(Flow& flow, uint64_t wr_id, uint64_t now, uint16_t status) 
 
 }  // namespace
 
+// What was never written stays untouched in the new memory too: a line's pages are taken by its first post.
 void copy_flow(const Memory& from, const Memory& to, uint32_t index) {
-  copy_words(&to.histograms[index], &from.histograms[index], sizeof to.histograms[index]);
-  copy_words(&to.records[index * kRecords], &from.records[index * kRecords], sizeof(railwitness_record) * kRecords);
-  copy_words(&to.states[index], &from.states[index], sizeof to.states[index]);
+  const Lines f = lines_of(from, index), t = lines_of(to, index);
+  if (load_acquire(f.state->records) || load_relaxed(t.state->records)) {
+    copy_words(t.histogram, f.histogram, sizeof *t.histogram);
+    copy_words(t.records, f.records, kRingBytes);
+  }
+  copy_words(t.state, f.state, sizeof *t.state);
 }
 
 // A sequence lock for the reader: odd, content, even. The first word holds the sequence and four bytes of content.
@@ -99,7 +108,7 @@ void publish_identity(const Memory& m, uint32_t index) {
   uint64_t words[sizeof mine / 8];
   mine.sequence |= 1;
   memcpy(words, &mine, sizeof mine);
-  char* line = reinterpret_cast<char*>(&m.identities[index]);
+  char* line = reinterpret_cast<char*>(lines_of(m, index).identity);
   store_word(line, words[0]);
   for (size_t i = 1; i < sizeof mine / 8; i++) store_word_release(line + 8 * i, words[i]);
   mine.sequence++;
@@ -121,31 +130,83 @@ void enter_flow(Flow& flow) {
   if (is_role_known(flow)) flow.memory = flow.home;
 }
 
+// Lines in use of each part; what was written to a line comes before.
+void publish_flow_counts(const Memory& m) {
+  for (uint32_t p = 0; p < m.part_count; p++) {
+    const uint32_t first = first_flow_of(p), next = first_flow_of(p + 1);
+    const uint32_t end = recorder.flow_count < next ? recorder.flow_count : next;
+    store_release(m.parts[p].writer->flows, end > first ? end - first : 0);
+  }
+}
+
+void publish_unwitnessed(const Memory& m) {
+  uint64_t count = recorder.without_line;
+  // Their parts were refused: they go on in private memory until the next sidecar.
+  for (uint32_t p = 1; recorder.is_watched && p < m.part_count; p++)
+    if (!m.parts[p].is_read) count += load_relaxed(m.parts[p].writer->flows);
+  store_relaxed(m.writer->unwitnessed_flows, count);
+}
+
 namespace {
 
-Flow* take_flow() {
-  if (recorder.flow_count < kFlows) {
+uint32_t lines_free(const Memory& m) { return first_flow_of(m.part_count) - recorder.flow_count + waiting_destroyed(); }
+
+bool grow_once(const Memory& m, bool now) {
+  Part part{};
+  const bool grown = recorder.grow ? recorder.grow(m, now, part) : now && map_private_part(m.part_count, part);
+  if (grown) append_part(m, part);
+  return grown;
+}
+
+// A line that was never used, else that of the flow destroyed longest ago.
+Flow* take_flow(const Memory& m) {
+  if (m.part_count < kParts && lines_free(m) <= first_flow_of(m.part_count) / 4) grow_once(m, lines_free(m) == 0);
+  if (recorder.flow_count < first_flow_of(m.part_count)) {
     Flow& flow = recorder.flows[recorder.flow_count];
     flow.index = recorder.flow_count++;
     return &flow;
   }
-  Flow* first = nullptr;  // destroyed longest ago
-  for (Flow& flow : recorder.flows)
-    if (flow.destroyed_order && (!first || flow.destroyed_order < first->destroyed_order)) first = &flow;
-  return first;
+  if (!waiting_destroyed()) return nullptr;
+  return &recorder.flows[recorder.destroyed[recorder.destroyed_tail++ % kMostFlows]];
+}
+
+EvictedRecord* evicted_ring_of(uint32_t index) {
+  EvictedRecord*& block = recorder.evicted[index / kEvictedBlock];
+  if (!block) {
+    void* pool = mmap(nullptr, kEvictedBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (pool == MAP_FAILED) return nullptr;
+    block = static_cast<EvictedRecord*>(pool);
+  }
+  return block + uint64_t{index % kEvictedBlock} * kEvicted;
 }
 
 }  // namespace
 
-Flow* open_flow(uint32_t qpn, bool always_signalled) {
+void sign_part(const Part& part, const railwitness_writer& first) {
+  store_relaxed(part.writer->pid, load_relaxed(first.pid));
+  store_relaxed(part.writer->clock, load_relaxed(first.clock));
+  store_relaxed(part.writer->plugin_version, load_relaxed(first.plugin_version));
+}
+
+void append_part(const Memory& m, const Part& part) {
+  sign_part(part, *m.writer);
+  m.parts[m.part_count++] = part;
+  update_room(m);
+}
+
+void update_room(const Memory& m) { store_relaxed(recorder.has_room, lines_free(m) > 0); }
+
+bool has_room() { return load_relaxed(recorder.has_room); }
+
+Flow* open_flow(uint32_t qpn, bool always_signalled, bool counted) {
   const Lock lock;
   if (!lock) return nullptr;
   const Memory& m = *current();
-  Flow* flow = take_flow();
-  if (!flow) {
-    add_relaxed(m.writer->unwitnessed_flows, 1);
-    return nullptr;
-  }
+  Flow* flow = take_flow(m);
+  update_room(m);
+  if (flow && counted) recorder.without_line--;
+  if (!flow && !counted) recorder.without_line++;
+  if (!flow) return publish_unwitnessed(m), nullptr;
   const uint32_t index = flow->index;
   railwitness_identity& identity = recorder.identities[index];
   const uint32_t sequence = identity.sequence;
@@ -154,7 +215,7 @@ Flow* open_flow(uint32_t qpn, bool always_signalled) {
   flow->qpn = qpn;
   flow->limit = kRecords;
   flow->always_signalled = always_signalled ? ~0u : 0;
-  flow->evicted = recorder.evicted ? recorder.evicted + uint64_t{index} * kEvicted : nullptr;
+  flow->evicted = evicted_ring_of(index);
   identity = {};
   identity.sequence = sequence;
   identity.qpn = qpn;
@@ -162,9 +223,10 @@ Flow* open_flow(uint32_t qpn, bool always_signalled) {
   identity.created_ticks = ticks();
   // The identity changes first, then the lines become empty: a reader that sees the old name twice has old lines.
   publish_identity(m, index);
-  clear_lines(m, index);
+  if (sequence) clear_lines(lines_of(m, index));  // others are zero as they were mapped, and their pages not yet taken
   point_at(*flow, m);
-  store_release(m.writer->flows, recorder.flow_count);
+  publish_flow_counts(m);
+  publish_unwitnessed(m);
   write_event({.kind = RAILWITNESS_CONTROL_QP_CREATED, .qpn = qpn});
   return flow;
 }
@@ -197,8 +259,10 @@ void learn(Flow& flow, const FlowFacts& facts) {
 
 void close_flow(Flow& flow) {
   const Lock lock;
-  if (!lock || flow.destroyed_order) return;
-  flow.destroyed_order = ++recorder.destroyed;
+  if (!lock || flow.is_destroyed) return;
+  flow.is_destroyed = 1;
+  recorder.destroyed[recorder.destroyed_head++ % kMostFlows] = flow.index;
+  update_room(*current());
   recorder.identities[flow.index].destroyed_ticks = ticks();
   publish_identity(*current(), flow.index);
   write_event({.kind = RAILWITNESS_CONTROL_QP_DESTROYED, .rail = recorder.identities[flow.index].rail, .qpn = flow.qpn});

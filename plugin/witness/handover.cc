@@ -95,18 +95,41 @@ Memory* SidecarLink::await_memory(int timeout_ms, Status& status) {
   const Message m = receive(fd_);
   if (m.bytes < 0 && errno == EAGAIN) return nullptr;
   status = m.bytes < 0 ? Status::failed("sidecar cannot be heard", errno) : check_welcome(m);
+  minor_ = m.welcome.abi_minor;
   Memory* memory = status.is_ok() ? map_sidecar(m.descriptors[0], m.welcome.segment_bytes, status) : nullptr;
   for (int i = 0; i < m.count; i++) ::close(m.descriptors[i]);
   if (!memory) close();
   return memory;
 }
 
-bool SidecarLink::await_end(int timeout_ms) {
+bool SidecarLink::ask_for_part(uint32_t number) const {
+  railwitness_request request{};
+  request.magic = RAILWITNESS_REQUEST_MAGIC;
+  request.request_bytes = sizeof request;
+  request.part = number;
+  return send(fd_, &request, sizeof request, MSG_NOSIGNAL | MSG_DONTWAIT) == ssize_t{sizeof request};
+}
+
+SidecarLink::News SidecarLink::await_news(int timeout_ms, Part& part) const {
   pollfd p{fd_, POLLIN, 0};
-  if (poll(&p, 1, timeout_ms) <= 0) return false;
-  char unexpected[64];  // the protocol has no further message; descriptors that come along are dropped by recv
-  const ssize_t n = recv(fd_, unexpected, sizeof unexpected, MSG_DONTWAIT);
-  return n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR);
+  if (poll(&p, 1, timeout_ms) <= 0) return News::kNone;
+  const Message m = receive(fd_);
+  if (m.bytes < 0) return errno == EAGAIN ? News::kNone : News::kEnd;
+  News news = News::kNone;  // what is no welcome is a message of a later minor
+  if (m.bytes == 0) {
+    news = News::kEnd;
+  } else if (m.bytes == ssize_t{sizeof m.welcome} && m.welcome.magic == RAILWITNESS_HANDOVER_MAGIC) {
+    const bool is_part = m.welcome.part > 0 && m.welcome.part < kParts;
+    if (m.welcome.status != RAILWITNESS_WELCOME_OK)
+      news = News::kRefused;
+    else if (is_part && check_welcome(m).is_ok() &&
+             map_sidecar_part(m.descriptors[0], m.welcome.segment_bytes, m.welcome.part, part).is_ok())
+      news = News::kPart;
+    else
+      news = News::kEnd;
+  }
+  for (int i = 0; i < m.count; i++) ::close(m.descriptors[i]);
+  return news;
 }
 
 void SidecarLink::close() {

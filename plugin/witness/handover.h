@@ -6,6 +6,8 @@
 #include "plugin/witness/memory.h"
 #include "railwitness/base/status.h"
 
+#include <cstdint>
+
 namespace railwitness::witness {
 
 class SidecarLink {
@@ -16,14 +18,22 @@ class SidecarLink {
   Status connect(const Knobs& knobs);
   // Waits for the welcome and maps what came with it. Null with an ok status: nothing has come yet.
   Memory* await_memory(int timeout_ms, Status& status);
-  // True once the sidecar has closed its end. Waits up to `timeout_ms` (-1: for ever).
-  bool await_end(int timeout_ms);
+
+  // Whether this sidecar knows further segments; one that does not hangs up when it is asked.
+  bool may_ask() const { return minor_ >= 3; }
+  // False: the sidecar does not read what we say. From any thread, as long as nobody closes the link meanwhile.
+  bool ask_for_part(uint32_t number) const;
+  enum class News { kNone, kEnd, kPart, kRefused };
+  // Waits up to `timeout_ms`. kPart: the further segment that was asked for is mapped in `part`. kEnd: the sidecar has
+  // closed its end, or gave what could harm.
+  News await_news(int timeout_ms, Part& part) const;
   void close();
 
   bool is_open() const { return fd_ >= 0; }
 
  private:
   int fd_ = -1;
+  uint16_t minor_ = 0;  // of the sidecar
 };
 
 }  // namespace railwitness::witness

@@ -42,7 +42,7 @@ struct alignas(64) Flow {
   uint64_t evicted_head;
   const Memory* home;  // the memory with the newest lines of this flow; all newer ones have copies
   EvictedRecord* evicted;
-  uint64_t destroyed_order;  // 0: alive; else counts up
+  uint32_t is_destroyed;
   uint32_t qpn;
   uint32_t error_events;
 };

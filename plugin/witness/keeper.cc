@@ -19,6 +19,7 @@ constexpr int kWelcomeMs = 2000;      // later, in the helper
 constexpr int kRetryMs = 1000, kRetryMostMs = 5000;
 constexpr int kLastSettleMs = 800;
 constexpr int kSettleMs[] = {20, 180, kLastSettleMs};  // after a switch: 20 ms, 200 ms, 1 s
+constexpr uint64_t kAskAgainNs = 10'000'000'000;  // after a refusal
 constexpr size_t kHelperStackBytes = 256 << 10;  // thread-local storage of the whole process comes out of it
 
 pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -28,32 +29,117 @@ SidecarLink link;
 std::atomic<bool> connected{false};
 std::atomic<const char*> description{"no sidecar yet"};
 
-void adopt(Memory* memory) {
-  switch_memory(memory);
+// Guards the link against being closed while another thread asks for a part, and what was asked. Taken after the
+// recorder's mutex; never held for longer than a send that does not wait.
+pthread_mutex_t link_mutex = PTHREAD_MUTEX_INITIALIZER;
+uint32_t asked_part = 0;  // 0: no request is out
+uint64_t ask_again_ns = 0;
+
+class LinkLock {
+ public:
+  LinkLock() { pthread_mutex_lock(&link_mutex); }
+  ~LinkLock() { pthread_mutex_unlock(&link_mutex); }
+  LinkLock(const LinkLock&) = delete;
+  LinkLock& operator=(const LinkLock&) = delete;
+};
+
+void close_link() {
+  const LinkLock lock;
+  link.close();
+  asked_part = 0;
+  ask_again_ns = 0;
+}
+
+void note_answer(bool refused) {
+  const LinkLock lock;
+  asked_part = 0;
+  ask_again_ns = refused ? read_clock_ns(CLOCK_MONOTONIC) + kAskAgainNs : 0;
+}
+
+// From a thread that opens a flow, with the recorder's mutex held: never waits. The answer comes to the helper.
+void ask_sidecar(uint32_t number) {
+  const LinkLock lock;
+  if (!connected || !link.may_ask() || asked_part == number) return;
+  if (ask_again_ns && read_clock_ns(CLOCK_MONOTONIC) < ask_again_ns) return;
+  if (link.ask_for_part(number)) asked_part = number;
+}
+
+// Where there is a sidecar, only what it reads is worth writing; where there is none, the next one gets it all.
+bool grow(const Memory& memory, bool now, Part& part) {
+  if (connected) return ask_sidecar(memory.part_count), false;
+  return now && map_private_part(memory.part_count, part);
+}
+
+bool grow_file(const Memory& memory, bool now, Part& part) {
+  return now && map_file_part(knobs.segment_file, memory.part_count, part).is_ok();
+}
+
+// Parts of the memory that is to come, one for each that is in use. What the sidecar refuses is private: those flows are
+// counted as unwitnessed and go over to the next sidecar. False: it went meanwhile.
+bool gather_parts(Memory& memory, bool& refused) {
+  while (memory.part_count < parts_in_use()) {
+    const uint32_t number = memory.part_count;
+    Part part{};
+    auto news = SidecarLink::News::kRefused;
+    if (!refused && link.may_ask() && link.ask_for_part(number)) news = link.await_news(kWelcomeMs, part);
+    if (news == SidecarLink::News::kEnd) return false;
+    if (news == SidecarLink::News::kPart && part.number != number) return unmap_part(part), false;
+    refused = news != SidecarLink::News::kPart;
+    if (refused && !map_private_part(number, part)) return false;
+    memory.parts[memory.part_count++] = part;
+  }
+  return true;
+}
+
+bool adopt(Memory* memory) {
+  bool refused = false;
+  do {
+    if (!gather_parts(*memory, refused)) return unmap(memory), false;
+  } while (!switch_memory(memory));  // more flows came meanwhile
   note_sidecar_found(ticks());
   connected = true;
   description = "sidecar connected";
+  return true;
+}
+
+// True: the sidecar went.
+bool await_loss_for(int ms) {
+  const uint64_t until_ns = read_clock_ns(CLOCK_MONOTONIC) + static_cast<uint64_t>(ms) * 1'000'000;
+  for (uint64_t now_ns = 0; (now_ns = read_clock_ns(CLOCK_MONOTONIC)) < until_ns;) {
+    Part part{};
+    switch (link.await_news(static_cast<int>((until_ns - now_ns) / 1'000'000) + 1, part)) {
+      case SidecarLink::News::kEnd:
+        return true;
+      case SidecarLink::News::kPart:
+        if (!add_part(part)) unmap_part(part);
+        note_answer(false);
+        break;
+      case SidecarLink::News::kRefused:
+        note_answer(true);
+        break;
+      case SidecarLink::News::kNone:
+        break;
+    }
+  }
+  return false;
 }
 
 void await_loss() {
   for (const int ms : kSettleMs) {
-    if (link.await_end(ms)) return;
+    if (await_loss_for(ms)) return;
     settle(ms == kLastSettleMs);
   }
-  while (!link.await_end(kRetryMostMs)) {
+  while (!await_loss_for(kRetryMostMs)) {
   }
 }
 
 bool find_sidecar() {
   Status status = link.is_open() ? Status::ok() : link.connect(knobs);
   Memory* memory = status.is_ok() ? link.await_memory(kWelcomeMs, status) : nullptr;
-  if (!memory) {
-    link.close();
-    description = status.is_ok() ? "sidecar does not answer" : status.what();
-    return false;
-  }
-  adopt(memory);
-  return true;
+  if (memory && adopt(memory)) return true;
+  description = memory ? "sidecar lost" : status.is_ok() ? "sidecar does not answer" : status.what();
+  close_link();
+  return false;
 }
 
 [[noreturn]] void* keep(void*) {
@@ -62,8 +148,8 @@ bool find_sidecar() {
   for (;;) {
     if (connected) {
       await_loss();
-      link.close();
       connected = false;
+      close_link();
       description = "sidecar lost";
       note_sidecar_lost(ticks());
       wait_ms = kRetryMs;
@@ -97,6 +183,7 @@ Status begin_locked() {
     if (!memory) memory = map_private();
     if (!memory) return Status::failed("no memory for the segment");
     start(memory);
+    set_growth(grow_file);
     return Status::ok();
   }
   Status status = link.connect(knobs);
@@ -106,6 +193,7 @@ Status begin_locked() {
   if (!memory) memory = map_private();
   if (!memory) return Status::failed("no memory for the segment");
   start(memory);
+  set_growth(grow);
   if (connected) note_sidecar_found(ticks());
   start_helper();
   return Status::ok();

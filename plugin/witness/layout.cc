@@ -2,7 +2,6 @@
 
 #include "railwitness/base/clock.h"
 
-
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -40,19 +39,26 @@ void read_boot_id(uint8_t (&id)[16]) {
   }
 }
 
-}  // namespace
-
-railwitness_segment_header make_header() {
+railwitness_segment_header make_capacities(uint32_t part) {
   railwitness_segment_header h{};
-  h.abi_major = RAILWITNESS_ABI_MAJOR;
-  h.abi_minor = RAILWITNESS_ABI_MINOR;
-  h.header_bytes = sizeof h;
+  h.flow_capacity = RAILWITNESS_PART_FLOWS(part);
+  h.records_per_flow = RAILWITNESS_RECORDS_PER_FLOW;
+  if (part) return h;
   h.thread_capacity = RAILWITNESS_THREAD_CAPACITY;
   h.rail_capacity = RAILWITNESS_RAIL_CAPACITY;
   h.comm_capacity = RAILWITNESS_COMM_CAPACITY;
-  h.flow_capacity = RAILWITNESS_FLOW_CAPACITY;
-  h.records_per_flow = RAILWITNESS_RECORDS_PER_FLOW;
   h.control_capacity = RAILWITNESS_CONTROL_CAPACITY;
+  return h;
+}
+
+}  // namespace
+
+railwitness_segment_header make_header(uint32_t part) {
+  railwitness_segment_header h = make_capacities(part);
+  h.abi_major = RAILWITNESS_ABI_MAJOR;
+  h.abi_minor = RAILWITNESS_ABI_MINOR;
+  h.header_bytes = sizeof h;
+  h.part = part;
   uint64_t end = sizeof h;
   h.writer_offset = place(end, sizeof(railwitness_writer));
   h.threads_offset = place(end, sizeof(railwitness_thread) * h.thread_capacity);
@@ -70,16 +76,18 @@ railwitness_segment_header make_header() {
   return h;
 }
 
-Status check_header(const railwitness_segment_header& h, uint64_t bytes) {
+Status check_header(const railwitness_segment_header& h, uint64_t bytes, uint32_t part) {
   if (h.magic != RAILWITNESS_SEGMENT_MAGIC) return Status::failed("segment has no magic");
   if (h.abi_major != RAILWITNESS_ABI_MAJOR) return Status::failed("segment has another abi_major");
   if (h.header_bytes < sizeof h || h.header_bytes > bytes) return Status::failed("segment header has an odd size");
   if (h.segment_bytes != bytes || bytes > kMaxSegmentBytes) return Status::failed("segment has an odd size");
-  if (h.thread_capacity < RAILWITNESS_THREAD_CAPACITY || h.rail_capacity < RAILWITNESS_RAIL_CAPACITY ||
-      h.comm_capacity < RAILWITNESS_COMM_CAPACITY || h.flow_capacity < RAILWITNESS_FLOW_CAPACITY)
+  if (h.part != part) return Status::failed("segment is another part than was asked for");
+  const railwitness_segment_header least = make_capacities(part);
+  if (h.thread_capacity < least.thread_capacity || h.rail_capacity < least.rail_capacity ||
+      h.comm_capacity < least.comm_capacity || h.flow_capacity < least.flow_capacity)
     return Status::failed("segment has too few lines");
   if (h.records_per_flow != RAILWITNESS_RECORDS_PER_FLOW) return Status::failed("segment has odd rings of records");
-  if (h.control_capacity < RAILWITNESS_CONTROL_CAPACITY || (h.control_capacity & (h.control_capacity - 1)))
+  if (h.control_capacity < least.control_capacity || (h.control_capacity & (h.control_capacity - 1)))
     return Status::failed("segment has an odd control ring");
   // Capacities are below 2^32 and lines below 2^14 bytes: no product wraps.
   const Table tables[] = {

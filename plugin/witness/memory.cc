@@ -4,6 +4,7 @@
 #include "railwitness/base/shared_word.h"
 
 #include <cerrno>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 
@@ -23,57 +24,68 @@
 namespace railwitness::witness {
 namespace {
 
-Memory* describe(void* base, const railwitness_segment_header& h) {
-  auto* m = static_cast<Memory*>(calloc(1, sizeof(Memory)));
-  if (!m) return nullptr;
+Part describe(void* base, const railwitness_segment_header& h, bool is_read) {
   char* b = static_cast<char*>(base);
-  m->base = b;
-  m->bytes = h.segment_bytes;
+  Part p{};
+  p.base = b;
+  p.bytes = h.segment_bytes;
+  p.number = h.part;
+  p.is_read = is_read;
+  p.writer = reinterpret_cast<railwitness_writer*>(b + h.writer_offset);
+  p.identities = reinterpret_cast<railwitness_identity*>(b + h.identities_offset);
+  p.states = reinterpret_cast<railwitness_state*>(b + h.states_offset);
+  p.histograms = reinterpret_cast<railwitness_histogram*>(b + h.histograms_offset);
+  p.records = reinterpret_cast<railwitness_record*>(b + h.records_offset);
+  return p;
+}
+
+// Null: no memory; the part is unmapped then. `h` is the checked copy: what stands in the segment may have changed since.
+Memory* make_memory(const Part& first, const railwitness_segment_header& h) {
+  auto* m = static_cast<Memory*>(calloc(1, sizeof(Memory)));
+  if (!m) return unmap_part(first), nullptr;
+  m->threads = first.base + h.threads_offset;
   m->control_capacity = h.control_capacity;
-  m->threads = b + h.threads_offset;
-  m->writer = reinterpret_cast<railwitness_writer*>(b + h.writer_offset);
-  m->rails = reinterpret_cast<railwitness_rail*>(b + h.rails_offset);
-  m->comms = reinterpret_cast<railwitness_comm*>(b + h.comms_offset);
-  m->identities = reinterpret_cast<railwitness_identity*>(b + h.identities_offset);
-  m->states = reinterpret_cast<railwitness_state*>(b + h.states_offset);
-  m->histograms = reinterpret_cast<railwitness_histogram*>(b + h.histograms_offset);
-  m->records = reinterpret_cast<railwitness_record*>(b + h.records_offset);
-  m->control = reinterpret_cast<railwitness_control*>(b + h.control_offset);
+  m->rails = reinterpret_cast<railwitness_rail*>(first.base + h.rails_offset);
+  m->comms = reinterpret_cast<railwitness_comm*>(first.base + h.comms_offset);
+  m->control = reinterpret_cast<railwitness_control*>(first.base + h.control_offset);
+  m->writer = first.writer;
+  m->identities = first.identities;
+  m->states = first.states;
+  m->histograms = first.histograms;
+  m->records = first.records;
+  m->part_count = 1;
+  m->parts[0] = first;
   return m;
 }
 
-Memory* map_own(int fd, int flags) {
-  const railwitness_segment_header header = make_header();
+// Of our own making.
+bool map_own(int fd, int flags, const railwitness_segment_header& header, Part& part) {
   void* base = mmap(nullptr, header.segment_bytes, PROT_READ | PROT_WRITE, flags, fd, 0);
-  if (base == MAP_FAILED) return nullptr;
+  if (base == MAP_FAILED) return false;
   memcpy(base, &header, sizeof header);
   store_release(static_cast<railwitness_segment_header*>(base)->magic, RAILWITNESS_SEGMENT_MAGIC);
-  Memory* m = describe(base, header);
-  if (!m) munmap(base, header.segment_bytes);
-  return m;
+  part = describe(base, header, fd >= 0);
+  return true;
 }
 
-}  // namespace
+bool map_private(const railwitness_segment_header& header, Part& part) {
+  return map_own(-1, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, header, part);
+}
 
-Memory* map_private() { return map_own(-1, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE); }
-
-Memory* map_file(const char* path, Status& status) {
+Status map_file(const char* path, const railwitness_segment_header& header, Part& part) {
   const int fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
-  if (fd < 0) return status = Status::failed("segment file cannot be made", errno), nullptr;
-  Memory* m = nullptr;
-  if (const int error = posix_fallocate(fd, 0, static_cast<off_t>(make_header().segment_bytes)))  // a full disk: not SIGBUS
+  if (fd < 0) return Status::failed("segment file cannot be made", errno);
+  Status status = Status::ok();
+  if (const int error = posix_fallocate(fd, 0, static_cast<off_t>(header.segment_bytes)))  // a full disk: not SIGBUS
     status = Status::failed("segment file cannot be sized", error);
-  else if (!(m = map_own(fd, MAP_SHARED)))
+  else if (!map_own(fd, MAP_SHARED, header, part))
     status = Status::failed("segment file cannot be mapped", errno);
   close(fd);
-  return m;
+  return status;
 }
 
-Memory* map_sidecar(int fd, uint64_t segment_bytes, Status& status) {
-  auto refuse = [&](const char* why, int error = 0) {
-    status = Status::failed(why, error);
-    return nullptr;
-  };
+Status map_sidecar(int fd, uint64_t segment_bytes, uint32_t number, railwitness_segment_header& header, Part& part) {
+  auto refuse = [](const char* why, int error = 0) { return Status::failed(why, error); };
   // First of all calls on this descriptor: on anything but shared memory it fails at once, where fstat could hang.
   const int seals = fcntl(fd, F_GET_SEALS);
   if (seals < 0) return refuse("segment is no sealed memory", errno);
@@ -84,28 +96,67 @@ Memory* map_sidecar(int fd, uint64_t segment_bytes, Status& status) {
   if (fstat(fd, &file)) return refuse("segment has no size", errno);
   if (file.st_size < 0 || static_cast<uint64_t>(file.st_size) != segment_bytes || segment_bytes > kMaxSegmentBytes)
     return refuse("segment has another size than was said");
-  railwitness_segment_header header;
   if (pread(fd, &header, sizeof header, 0) != ssize_t{sizeof header}) return refuse("segment header cannot be read");
-  status = check_header(header, segment_bytes);
-  if (!status.is_ok()) return nullptr;
+  const Status checked = check_header(header, segment_bytes, number);
+  if (!checked.is_ok()) return checked;
   void* base = mmap(nullptr, segment_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
   if (base == MAP_FAILED) return refuse("segment cannot be mapped", errno);
-  Memory* m = describe(base, header);
-  if (!m) return munmap(base, segment_bytes), refuse("no memory");
+  part = describe(base, header, true);
+  return Status::ok();
+}
+
+}  // namespace
+
+Memory* map_private() {
+  const railwitness_segment_header header = make_header();
+  Part part{};
+  return map_private(header, part) ? make_memory(part, header) : nullptr;
+}
+
+bool map_private_part(uint32_t number, Part& part) { return map_private(make_header(number), part); }
+
+Memory* map_file(const char* path, Status& status) {
+  const railwitness_segment_header header = make_header();
+  Part part{};
+  status = map_file(path, header, part);
+  return status.is_ok() ? make_memory(part, header) : nullptr;
+}
+
+Status map_file_part(const char* path, uint32_t number, Part& part) {
+  char name[560];
+  snprintf(name, sizeof name, "%s.%u", path, number);
+  return map_file(name, make_header(number), part);
+}
+
+Memory* map_sidecar(int fd, uint64_t segment_bytes, Status& status) {
+  railwitness_segment_header header;
+  Part part{};
+  status = map_sidecar(fd, segment_bytes, 0, header, part);
+  if (!status.is_ok()) return nullptr;
+  Memory* m = make_memory(part, header);
+  if (!m) status = Status::failed("no memory");
   return m;
+}
+
+Status map_sidecar_part(int fd, uint64_t segment_bytes, uint32_t number, Part& part) {
+  railwitness_segment_header header;
+  return map_sidecar(fd, segment_bytes, number, header, part);
 }
 
 void empty(const Memory& memory) {
   if (memory.is_empty) return;
   memory.is_empty = true;
   // Atomic against the other threads: they see the old pages or zeroes, never a hole.
-  (void)mmap(memory.base, memory.bytes, PROT_READ | PROT_WRITE,
-             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+  for (uint32_t i = 0; i < memory.part_count; i++)
+    (void)mmap(memory.parts[i].base, memory.parts[i].bytes, PROT_READ | PROT_WRITE,
+               MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
 }
 
 void unmap(const Memory* memory) {
-  munmap(memory->base, memory->bytes);
+  for (uint32_t i = 0; i < memory->part_count; i++) unmap_part(memory->parts[i]);
   free(const_cast<Memory*>(memory));
 }
+
+void unmap_part(const Part& part) { munmap(part.base, part.bytes); }
 
 }  // namespace railwitness::witness

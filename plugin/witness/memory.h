@@ -1,6 +1,6 @@
-// One mapped segment and where its tables lie. Made by the helper thread or at init, then never freed: threads of NCCL may
-// hold a pointer to it at any time. A process has as many as it has met sidecars (100 bytes each); their pages are given
-// back (empty), their addresses are not.
+// What a process writes into: its first segment and the further ones of flows alone ("parts"), mapped, and where their
+// tables lie. Made by the helper thread or at init, then never freed: threads of NCCL may hold a pointer to it at any time.
+// A process has as many as it has met sidecars (700 bytes each); their pages are given back (empty), their addresses are not.
 #ifndef RAILWITNESS_PLUGIN_WITNESS_MEMORY_H_
 #define RAILWITNESS_PLUGIN_WITNESS_MEMORY_H_
 
@@ -11,38 +11,83 @@
 
 namespace railwitness::witness {
 
-struct Memory {
-  char* threads;  // first member: an empty poll reads it
+inline constexpr uint32_t kParts = RAILWITNESS_PARTS;
+inline constexpr uint32_t kMostFlows = RAILWITNESS_MOST_FLOWS;
+
+constexpr uint32_t first_flow_of(uint32_t part) { return RAILWITNESS_PART_FIRST_FLOW(part); }
+
+constexpr uint32_t part_of(uint32_t flow) {
+  uint32_t part = 0;
+  while (part + 1 < kParts && flow >= first_flow_of(part + 1)) part++;
+  return part;
+}
+
+// One mapped segment.
+struct Part {
   char* base;
   uint64_t bytes;
-  uint32_t control_capacity;
-  mutable bool is_empty;  // under the recorder's mutex
+  uint32_t number;
+  bool is_read;  // somebody has its descriptor or file
   railwitness_writer* writer;
-  railwitness_rail* rails;
-  railwitness_comm* comms;
   railwitness_identity* identities;
   railwitness_state* states;
   railwitness_histogram* histograms;
   railwitness_record* records;
-  railwitness_control* control;
-  const Memory* previous;  // what was written before this one
 };
+
+struct Memory {
+  char* threads;  // first member: an empty poll reads it
+  uint32_t control_capacity;
+  mutable bool is_empty;  // under the recorder's mutex
+  railwitness_rail* rails;
+  railwitness_comm* comms;
+  railwitness_control* control;
+  // Of part 0.
+  railwitness_writer* writer;
+  railwitness_identity* identities;
+  railwitness_state* states;
+  railwitness_histogram* histograms;
+  railwitness_record* records;
+  const Memory* previous;  // what was written before this one
+  // Under the recorder's mutex, once published: parts are added, never taken away.
+  mutable uint32_t part_count;
+  mutable Part parts[kParts];
+};
+
+// The lines of one flow, in the part it belongs to. That part must be there.
+struct Lines {
+  railwitness_identity* identity;
+  railwitness_state* state;
+  railwitness_histogram* histogram;
+  railwitness_record* records;
+};
+
+inline Lines lines_of(const Memory& memory, uint32_t flow) {
+  const Part& part = memory.parts[part_of(flow)];
+  const uint32_t line = flow - first_flow_of(part.number);
+  return {&part.identities[line], &part.states[line], &part.histograms[line],
+          &part.records[uint64_t{line} * RAILWITNESS_RECORDS_PER_FLOW]};
+}
 
 // Private memory, for as long as there is no sidecar. Null: no memory.
 Memory* map_private();
+bool map_private_part(uint32_t number, Part& part);
 
-// A new file, for tests and post-mortems.
+// A new file, for tests and post-mortems; further parts have `.NUMBER` behind the name.
 Memory* map_file(const char* path, Status& status);
+Status map_file_part(const char* path, uint32_t number, Part& part);
 
 // A segment made by the sidecar. Takes a copy of the header, checks it and everything that could harm us: a descriptor
 // whose fstat hangs (no seals), that can shrink under us (SIGBUS), that is too small. Does not close `fd`.
 Memory* map_sidecar(int fd, uint64_t segment_bytes, Status& status);
+Status map_sidecar_part(int fd, uint64_t segment_bytes, uint32_t number, Part& part);
 
 // Gives the pages back but keeps the address: a thread that was stopped in the middle of a store finishes it harmlessly.
 void empty(const Memory& memory);  // idempotent
 
 // Only for memory that no thread can hold: never published, or at the end of a test.
 void unmap(const Memory* memory);
+void unmap_part(const Part& part);
 
 }  // namespace railwitness::witness
 

@@ -24,9 +24,7 @@ void start(const Memory* memory) {
   pthread_mutex_lock(&recorder.mutex);
   if (!recorder.owner && memory) {
     hot.tsc = has_invariant_tsc();
-    void* pool = mmap(nullptr, sizeof(EvictedRecord) * kEvicted * kFlows, PROT_READ | PROT_WRITE,
-                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    recorder.evicted = pool == MAP_FAILED ? nullptr : static_cast<EvictedRecord*>(pool);
+    store_relaxed(recorder.has_room, true);
     railwitness_writer& w = *memory->writer;
     store_relaxed(w.pid, static_cast<uint32_t>(getpid()));
     store_relaxed(w.clock, hot.tsc ? RAILWITNESS_CLOCK_TSC : RAILWITNESS_CLOCK_MONO_NS);
@@ -75,6 +73,7 @@ void note_context_tapped() {
 void note_sidecar_lost(uint64_t when_ticks) {
   const Lock lock;
   if (!lock) return;
+  recorder.is_watched = false;
   store_relaxed(current()->writer->alone_begin_ticks, when_ticks);
   store_relaxed(current()->writer->alone_end_ticks, 0);
   write_event({.kind = RAILWITNESS_CONTROL_SIDECAR_LOST});
@@ -83,6 +82,8 @@ void note_sidecar_lost(uint64_t when_ticks) {
 void note_sidecar_found(uint64_t when_ticks) {
   const Lock lock;
   if (!lock) return;
+  recorder.is_watched = true;
+  publish_unwitnessed(*current());
   railwitness_writer& w = *current()->writer;
   if (load_relaxed(w.alone_begin_ticks)) store_relaxed(w.alone_end_ticks, when_ticks);
   write_event({.kind = RAILWITNESS_CONTROL_SIDECAR_FOUND});
@@ -220,14 +221,18 @@ void close_comm(uint64_t token) {
 
 void forget_everything() {
   pthread_mutex_lock(&recorder.mutex);
-  if (recorder.evicted) munmap(recorder.evicted, sizeof(EvictedRecord) * kEvicted * kFlows);
+  for (EvictedRecord*& block : recorder.evicted) {
+    if (block) munmap(block, kEvictedBytes);
+    block = nullptr;
+  }
   recorder.owner = 0;
-  for (Flow& f : recorder.flows) f = {};
-  for (railwitness_identity& i : recorder.identities) i = {};
+  for (uint32_t i = 0; i < recorder.flow_count; i++) recorder.flows[i] = {}, recorder.identities[i] = {};
   for (const Memory*& m : recorder.thread_home) m = nullptr;
   recorder.flow_count = recorder.thread_count = recorder.rail_count = recorder.comm_count = 0;
-  recorder.destroyed = 0;
-  recorder.evicted = nullptr;
+  recorder.destroyed_tail = recorder.destroyed_head = 0;
+  recorder.without_line = 0;
+  recorder.has_room = recorder.is_watched = false;
+  recorder.grow = nullptr;
   this_thread = {nullptr, &unregistered, kNobodysLine};
   const Memory* m = current();
   store_release(hot.current, static_cast<const Memory*>(nullptr));

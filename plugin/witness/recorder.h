@@ -43,13 +43,26 @@ struct FlowFacts {
 
 // Begins recording into `memory`. Once per process.
 void start(const Memory* memory);
+
+// Where the next part of a memory comes from. Called under the recorder's mutex when a flow is opened: `now` false when
+// few lines are left, true when none is. Fills `part` and returns true if there is one at once; what comes later comes
+// through add_part. Without this private memory is taken.
+using Grow = bool (*)(const Memory& memory, bool now, Part& part);
+void set_growth(Grow grow);
+// To the current memory. False: it has this part already, or not yet the one before; the caller keeps it.
+bool add_part(const Part& part);
+// Of the flows that there are.
+uint32_t parts_in_use();
+// A line is free, or that of a destroyed flow; for threads whose flow had found none.
+bool has_room();
 bool is_started();
 bool may_record();  // started, and this is no forked child
 
 // Changes to memory that a sidecar gave: copies everything, then publishes. Only the helper thread or start() calls it.
+// False: there are more flows by now than `memory` has parts for; nothing was changed.
 // Afterwards settle() some times: what a thread wrote into an old memory while the copy was made is brought along. With
 // `last`, at the earliest a second after the change, old memories are given back.
-void switch_memory(Memory* memory);
+bool switch_memory(Memory* memory);
 void settle(bool last);
 
 void record_event(const ControlEvent& event);
@@ -66,8 +79,8 @@ uint32_t find_rail(const char* device, uint8_t port);
 uint64_t open_comm(uint64_t hash, int rank, int ranks, int nodes, const char* name);
 void close_comm(uint64_t token);
 
-// Null: no line is free, and none of a destroyed queue pair can be taken.
-Flow* open_flow(uint32_t qpn, bool always_signalled);
+// Null: no line is free, and none of a destroyed queue pair can be taken. `counted`: so it was before for this one.
+Flow* open_flow(uint32_t qpn, bool always_signalled, bool counted = false);
 void learn(Flow& flow, const FlowFacts& facts);
 void close_flow(Flow& flow);
 // By the flow's own thread at its first post; from then on hot.h finds it ready.

@@ -34,6 +34,22 @@ void copy_control(const Memory& from, const Memory& to) {
 
 }  // namespace
 
+void set_growth(Grow grow) {
+  if (const Lock lock; lock) recorder.grow = grow;
+}
+
+bool add_part(const Part& part) {
+  const Lock lock;
+  if (!lock || part.number != current()->part_count) return false;
+  append_part(*current(), part);
+  return true;
+}
+
+uint32_t parts_in_use() {
+  const Lock lock;
+  return lock && recorder.flow_count ? part_of(recorder.flow_count - 1) + 1 : 1;
+}
+
 // Of a thread that counts nowhere else any more, or by the thread itself.
 void copy_thread_counts(const Memory& from, const Memory& to, uint32_t index) {
   const auto& f = reinterpret_cast<const railwitness_thread*>(from.threads)[index];
@@ -42,31 +58,38 @@ void copy_thread_counts(const Memory& from, const Memory& to, uint32_t index) {
   store_relaxed(t.completions, load_relaxed(f.completions));
 }
 
-void switch_memory(Memory* memory) {
+bool switch_memory(Memory* memory) {
   const Memory& from = *current();
   const Memory& to = *memory;
-  for (uint32_t i = 0; i < kFlows; i++) {
+  const uint32_t lines = first_flow_of(to.part_count);
+  for (uint32_t i = 0; i < lines; i++) {
     const Lock lock;  // for one flow at a time
     if (!lock || i >= recorder.flow_count) break;
     copy_flow(*recorder.flows[i].home, to, i);
   }
   const Lock lock;
-  if (!lock) return;
+  if (!lock || recorder.flow_count > lines) return false;
   copy_words(to.rails, from.rails, sizeof(railwitness_rail) * recorder.rail_count);
   copy_words(to.comms, from.comms, sizeof(railwitness_comm) * recorder.comm_count);
   copy_control(from, to);
   for (uint32_t i = 0; i < recorder.flow_count; i++) publish_identity(to, i);
   copy_words(to.threads, from.threads, sizeof(railwitness_thread) * recorder.thread_count);
   copy_writer(from, to);
+  for (uint32_t p = 1; p < to.part_count; p++) sign_part(to.parts[p], *to.writer);
+  publish_flow_counts(to);
   memory->previous = &from;
   store_release(hot.current, memory);
+  update_room(to);
+  publish_unwitnessed(to);
+  return true;
 }
 
 void settle(bool last) {
   const Memory& m = *current();
-  for (uint32_t i = 0; i < kFlows; i++) {
+  for (uint32_t i = 0;; i++) {
     const Lock lock;
     if (!lock) return;
+    if (i >= recorder.flow_count && i >= recorder.thread_count) break;
     if (i < recorder.flow_count && recorder.flows[i].home != &m) {
       copy_flow(*recorder.flows[i].home, m, i);
       if (last) recorder.flows[i].home = &m;

@@ -130,10 +130,17 @@ struct FreshRecorder {
   }
 };
 
-inline const railwitness_state& state_of(uint32_t flow) { return witness::current()->states[flow]; }
-inline const railwitness_identity& identity_of(uint32_t flow) { return witness::current()->identities[flow]; }
+// As if a sidecar gave no further segment.
+inline void refuse_parts() {
+  witness::set_growth([](const witness::Memory&, bool, witness::Part&) { return false; });
+}
+
+inline const railwitness_state& state_of(uint32_t flow) { return *witness::lines_of(*witness::current(), flow).state; }
+inline const railwitness_identity& identity_of(uint32_t flow) {
+  return *witness::lines_of(*witness::current(), flow).identity;
+}
 inline const railwitness_record& record_of(uint32_t flow, uint64_t i) {
-  return witness::current()->records[flow * witness::kRecords + i % witness::kRecords];
+  return witness::lines_of(*witness::current(), flow).records[i % witness::kRecords];
 }
 inline const railwitness_writer& writer() { return *witness::current()->writer; }
 inline const railwitness_control& event_of(uint64_t i) { return witness::current()->control[i % RAILWITNESS_CONTROL_CAPACITY]; }

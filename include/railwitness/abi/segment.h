@@ -15,6 +15,9 @@
  *   records_offset    railwitness_record  [flow_capacity][RAILWITNESS_RECORDS_PER_FLOW]  /
  *   control_offset    railwitness_control [control_capacity]
  *
+ * A process with more flows gets further segments, numbered by `part`: same header, but only the writer and the four
+ * tables of flows; every other capacity is 0. The flows of all parts are numbered through.
+ *
  * Writers: each line has one writing thread at a time (that of the queue pair, as NCCL's proxy guarantees), except the
  * control ring, which many threads claim with one atomic add. All stores are plain or release stores of aligned words
  * of at most 8 bytes; nothing is locked. Little-endian, fixed-width, no pointers. A writer killed at any store leaves
@@ -36,7 +39,7 @@
 
 #define RAILWITNESS_SEGMENT_MAGIC 0x304745534E575752ull /* "RWWNSEG0" */
 #define RAILWITNESS_ABI_MAJOR 0 /* a reader or writer of another major refuses */
-#define RAILWITNESS_ABI_MINOR 2 /* a larger minor is read by its known part */
+#define RAILWITNESS_ABI_MINOR 3 /* a larger minor is read by its known part; 2: net calls, 3: further segments */
 
 #define RAILWITNESS_RECORDS_PER_FLOW 128
 #define RAILWITNESS_HISTOGRAM_BUCKETS 64
@@ -47,6 +50,14 @@
 #define RAILWITNESS_COMM_CAPACITY 64
 #define RAILWITNESS_FLOW_CAPACITY 256
 #define RAILWITNESS_CONTROL_CAPACITY 1024 /* a power of two */
+
+/* The segments of a process: part 0 holds 256 flows, the next ones 512, 1024, 2048, 4096, and 4096 each from there on.
+ * Flow i of a part is flow RAILWITNESS_PART_FIRST_FLOW(part) + i of the process. */
+#define RAILWITNESS_PARTS 7u
+#define RAILWITNESS_PART_FLOWS(part) (256u << ((part) < 4u ? (part) : 4u))
+#define RAILWITNESS_PART_FIRST_FLOW(part) \
+  ((part) <= 4u ? 256u * ((1u << ((part) <= 4u ? (part) : 4u)) - 1u) : 3840u + 4096u * ((part) - 4u))
+#define RAILWITNESS_MOST_FLOWS RAILWITNESS_PART_FIRST_FLOW(RAILWITNESS_PARTS)
 
 struct railwitness_segment_header {
   uint64_t magic; /* stored last, release */
@@ -62,7 +73,7 @@ struct railwitness_segment_header {
   uint32_t records_per_flow;
   uint32_t control_capacity;
   uint32_t generation; /* counts the segments a sidecar process has handed to anybody; for display */
-  uint32_t reserved0;
+  uint32_t part;       /* 0: the first segment of its process; else a further one, of flows only */
   uint64_t writer_offset;
   uint64_t threads_offset;
   uint64_t rails_offset;
@@ -102,8 +113,9 @@ struct railwitness_writer {
   uint32_t threads;  /* lines in use: stored with release after the line is filled */
   uint32_t rails;
   uint32_t comms;
-  uint32_t flows;
-  uint64_t unwitnessed_flows;  /* queue pairs that found no free line */
+  uint32_t flows; /* of this part */
+  /* The rest is of the whole process and lies in part 0. */
+  uint64_t unwitnessed_flows;  /* queue pairs that found no line anybody reads, and have found none since */
   uint64_t unwitnessed_events; /* posts and completions that belong to no line */
   uint64_t control_reserved;   /* events claimed in the control ring, ever */
   uint64_t alone_begin_ticks;  /* the last span without a sidecar: when it went, 0 never */
@@ -271,7 +283,11 @@ struct railwitness_control { /* event i lies at i % control_capacity */
   uint8_t reserved[64 - 48];
 };
 
+RAILWITNESS_ASSERT(RAILWITNESS_PART_FLOWS(0) == RAILWITNESS_FLOW_CAPACITY, "part 0 is the segment of before");
+RAILWITNESS_ASSERT(RAILWITNESS_PART_FIRST_FLOW(1) == 256 && RAILWITNESS_PART_FIRST_FLOW(5) == 7936, "flows of parts");
+RAILWITNESS_ASSERT(RAILWITNESS_MOST_FLOWS == 16128, "flows of a process");
 RAILWITNESS_ASSERT(sizeof(struct railwitness_segment_header) == 256, "header is 256 bytes");
+RAILWITNESS_ASSERT(offsetof(struct railwitness_segment_header, part) == 60, "part");
 RAILWITNESS_ASSERT(offsetof(struct railwitness_segment_header, writer_offset) == 64, "offsets follow the capacities");
 RAILWITNESS_ASSERT(offsetof(struct railwitness_segment_header, boot_id) == 136, "boot id follows the offsets");
 RAILWITNESS_ASSERT(sizeof(struct railwitness_writer) == 128, "writer is two lines");

@@ -217,6 +217,7 @@ TEST_F(Life, ADestructionThatFailsKeepsTheFlow) {
 }
 
 TEST_F(Life, LinesOfDestroyedFlowsAreTakenOnlyWhenNoneIsFreeOldestFirst) {
+  refuse_parts();
   std::vector<std::unique_ptr<FakeQp>> many;
   Request r(IBV_WR_SEND, 10, 5);
   for (uint32_t i = 0; i < RAILWITNESS_FLOW_CAPACITY; i++) {

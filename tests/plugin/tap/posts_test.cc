@@ -226,6 +226,7 @@ TEST_F(Posts, OfNumbersThatCollideInTheTableAreKeptApart) {
 }
 
 TEST_F(Posts, BeyondTheLastLineAreCountedAsUnwitnessed) {
+  refuse_parts();
   Request r(IBV_WR_SEND, 10, 5);
   std::vector<std::unique_ptr<FakeQp>> many;
   for (uint32_t i = 0; i < RAILWITNESS_FLOW_CAPACITY + 3; i++) {
@@ -241,6 +242,41 @@ TEST_F(Posts, BeyondTheLastLineAreCountedAsUnwitnessed) {
   FakeProvider::queue = {completion(many.back()->qp.qp_num, 5)};
   EXPECT_EQ(poll(nic), 1);
   EXPECT_EQ(writer().unwitnessed_events, 5u);
+}
+
+TEST_F(Posts, OfAFlowThatFoundNoLineAreWitnessedOnceThereIsOne) {
+  refuse_parts();
+  Request r(IBV_WR_SEND, 10, 5);
+  std::vector<std::unique_ptr<FakeQp>> many;
+  for (uint32_t i = 0; i < RAILWITNESS_FLOW_CAPACITY + 3; i++) {
+    many.push_back(std::make_unique<FakeQp>(nic, 1000 + i));
+    tap::flow_created(&many.back()->qp, nullptr);
+  }
+  FakeQp& late = *many.back();
+  EXPECT_EQ(post(late, r), 0);
+  EXPECT_EQ(writer().unwitnessed_flows, 3u);
+  witness::Part part{};
+  ASSERT_TRUE(witness::map_private_part(1, part));
+  ASSERT_TRUE(witness::add_part(part));
+  EXPECT_EQ(post(late, r), 0);
+  EXPECT_EQ(post(late, r), 0);
+  EXPECT_EQ(writer().unwitnessed_flows, 2u);
+  EXPECT_EQ(writer().unwitnessed_events, 1u);
+  EXPECT_EQ(part.writer->flows, 1u);
+  EXPECT_EQ(part.identities[0].qpn, late.qp.qp_num);
+  EXPECT_EQ(part.states[0].posted, 2u);
+  // A line of a destroyed flow does as well.
+  FakeQp& later = *many[many.size() - 2];
+  for (uint32_t i = 0; i < 511; i++) {
+    many.push_back(std::make_unique<FakeQp>(nic, 5000 + i));
+    tap::flow_created(&many.back()->qp, nullptr);
+  }
+  post(later, r);
+  EXPECT_EQ(writer().unwitnessed_flows, 2u);
+  tap::flow_destroyed(tap::flow_destroying(&many[0]->qp), 0);
+  post(later, r);
+  EXPECT_EQ(writer().unwitnessed_flows, 1u);
+  EXPECT_EQ(identity_of(0).qpn, later.qp.qp_num);
 }
 
 }  // namespace

@@ -85,12 +85,14 @@ TEST_F(Handover, WaitsNoLongerThanAsked) {
 
 TEST_F(Handover, NoticesTheEnd) {
   connect();
-  EXPECT_FALSE(link.await_end(1));
+  using News = witness::SidecarLink::News;
+  witness::Part part{};
+  EXPECT_EQ(link.await_news(1, part), News::kNone);
   send(client, "hey", 3, 0);
-  EXPECT_FALSE(link.await_end(1000)) << "an unexpected message is no end";
+  EXPECT_EQ(link.await_news(1000, part), News::kNone) << "an unexpected message is no end";
   close(client);
   client = -1;
-  EXPECT_TRUE(link.await_end(1000));
+  EXPECT_EQ(link.await_news(1000, part), News::kEnd);
 }
 
 TEST_F(Handover, RefusesHostileWelcomes) {
