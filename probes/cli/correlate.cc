@@ -82,6 +82,11 @@ class Loop {
     for (size_t i = 0; i < std::min<size_t>(silent.size(), 8); ++i) {
       text += (i == 0 ? ", nothing from " : " ") + silent[i];
     }
+    const std::vector<std::string> doubled = correlator_.doubled(now);
+    for (size_t i = 0; i < std::min<size_t>(doubled.size(), 8); ++i) {
+      text += (i == 0 ? "; two sidecars call themselves " : " ") + doubled[i];
+    }
+    if (!doubled.empty()) text += ": give each its own --node";
     if (text == last_nodes_ || now - last_nodes_mono_ns_ < 1'000'000'000) return;
     if (last_nodes_.empty() && speaking == 0) return;
     last_nodes_ = text;

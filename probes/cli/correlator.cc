@@ -4,8 +4,18 @@
 
 namespace railwitness::cli {
 
+void Correlator::note_voice(const model::NodeFacts& facts, int64_t now_mono_ns) {
+  if (voices_.size() >= kMaxNodes && !voices_.contains(facts.node)) return;
+  Voices& voices = voices_[facts.node];
+  const Voice now{facts.boot_id, facts.sidecar_start_mono_ns};
+  if (now == voices.last) return;
+  if (now == voices.before) voices.doubled_mono_ns = now_mono_ns;
+  voices.before = std::exchange(voices.last, now);
+}
+
 void Correlator::hear(std::vector<model::Heard> arrived, int64_t now_mono_ns) {
   for (model::Heard& heard : arrived) {
+    note_voice(heard.facts, now_mono_ns);
     const int64_t arrived_mono_ns = now_mono_ns - heard.age_ns;
     const auto known = index_.find(heard.facts.node);
     if (known == index_.end()) {
@@ -24,7 +34,10 @@ void Correlator::forget_old(int64_t now_mono_ns) {
   std::map<std::string, size_t> index;
   size_t kept = 0;
   for (size_t i = 0; i < heard_.size(); ++i) {
-    if (now_mono_ns - arrived_mono_ns_[i] > kForgetNs) continue;
+    if (now_mono_ns - arrived_mono_ns_[i] > kForgetNs) {
+      voices_.erase(heard_[i].facts.node);
+      continue;
+    }
     if (kept != i) heard_[kept] = std::move(heard_[i]);
     arrived_mono_ns_[kept] = arrived_mono_ns_[i];
     index.emplace(heard_[kept].facts.node, kept);
@@ -55,6 +68,14 @@ std::vector<std::string> Correlator::nodes_where(bool silent, int64_t now_mono_n
   std::vector<std::string> out;
   for (const auto& [name, i] : index_) {
     if ((now_mono_ns - arrived_mono_ns_[i] > thresholds_.node_silent_ns) == silent) out.push_back(name);
+  }
+  return out;
+}
+
+std::vector<std::string> Correlator::doubled(int64_t now_mono_ns) const {
+  std::vector<std::string> out;
+  for (const auto& [name, voices] : voices_) {
+    if (voices.doubled_mono_ns != 0 && now_mono_ns - voices.doubled_mono_ns < kTellDoubledNs) out.push_back(name);
   }
   return out;
 }

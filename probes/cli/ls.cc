@@ -154,7 +154,9 @@ class Printer {
     Table table({"PID", "STATE", "SINCE", "CPU", "JOB", "RANK", "TAP", "FLOWS", "PROBLEM"});
     for (const model::Process& process : facts_.processes) {
       std::string problem = process.segment_problem;
-      if (process.unwitnessed_flows > 0) problem += fmt::format(" {} flows not witnessed", process.unwitnessed_flows);
+      if (process.unwitnessed_flows > 0) {
+        problem += fmt::format("{}{} flows not witnessed", problem.empty() ? "" : "; ", process.unwitnessed_flows);
+      }
       table.add({std::to_string(process.pid), std::string(word(process.state)), age(process.state_since_mono_ns),
                  process.cpu_share ? fmt::format("{:.2f}", *process.cpu_share) : "-", or_dash(process.job),
                  ranks(process), std::string(word(process.attach)), std::to_string(process.flows.size()),
@@ -182,7 +184,18 @@ class Printer {
                        : "-"});
       }
     }
-    return table.empty() ? "no flows\n" : table.text();
+    return table.empty() ? "no flows\n" : table.text() + totals();
+  }
+
+  std::string totals() const {
+    uint64_t flows = 0, unwitnessed = 0;
+    for (const model::Process& process : facts_.processes) {
+      flows += process.flows.size();
+      unwitnessed += process.unwitnessed_flows;
+    }
+    std::string out = fmt::format("\n{} flows", flows);
+    if (unwitnessed > 0) out += fmt::format(", {} more not witnessed", unwitnessed);
+    return out + "\n";
   }
 
   const model::NodeFacts& facts_;

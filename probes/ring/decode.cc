@@ -108,16 +108,6 @@ void decode_comms(Bytes bytes_untrusted, const Geometry& g, uint32_t count, Deco
   }
 }
 
-std::string contradiction_of(const model::Flow& flow) {
-  const auto text = [&flow](const char* what, uint64_t completed, uint64_t posted) {
-    return "flow " + std::to_string(flow.index) + ": " + std::to_string(completed) + " " + what + " completed of " +
-           std::to_string(posted) + " posted";
-  };
-  if (flow.completed > flow.posted) return text("requests", flow.completed, flow.posted);
-  if (flow.completed_bytes > flow.posted_bytes) return text("bytes", flow.completed_bytes, flow.posted_bytes);
-  return "";  // receives posted before a late attach were not counted, so more may complete than were seen posted
-}
-
 void decode_state(const railwitness_state& state_untrusted, const StampReader& stamps, model::Flow& flow) {
   flow.posted = Untrusted(state_untrusted.posted).any();
   flow.completed = Untrusted(state_untrusted.completed).any();
@@ -132,8 +122,10 @@ void decode_state(const railwitness_state& state_untrusted, const StampReader& s
   flow.last_receive_mono_ns = stamps.read(state_untrusted.last_receive_ticks);
   flow.receive_wait_mono_ns = stamps.read(state_untrusted.receive_wait_ticks);
   // Words of one line are copied one after the other: a request that ended meanwhile is not outstanding.
+  flow.oldest_post_mono_ns.reset();
   if (flow.posted != flow.completed) flow.oldest_post_mono_ns = stamps.read(state_untrusted.oldest_post_ticks);
   flow.errors = Untrusted(state_untrusted.errors).any();
+  flow.first_error.reset();
   if (const auto mono_ns = stamps.read(state_untrusted.first_error_ticks)) {
     flow.first_error = model::FlowError{state_untrusted.first_error_status, state_untrusted.first_error_vendor, *mono_ns};
   }
@@ -187,33 +179,79 @@ uint32_t flows_in_use(Bytes writer_line_untrusted, const Geometry& g) {
   return writer_untrusted ? Untrusted(writer_untrusted->flows).at_most(g.flow_capacity) : 0;
 }
 
-DecodedSegment decode_segment(Bytes bytes_untrusted, const Geometry& g, const TimeBounds& bounds) {
+DecodedSegment decode_head(Bytes bytes_untrusted, const Geometry& g, const TimeBounds& bounds) {
   DecodedSegment out;
   const auto writer_untrusted = copy_line<railwitness_writer>(bytes_untrusted, g.writer_offset, 0);
   if (!writer_untrusted) return out;
   decode_writer(*writer_untrusted, bounds, out);
   decode_threads(bytes_untrusted, g, bounded_count(out, "threads", writer_untrusted->threads, g.thread_capacity), out);
   decode_comms(bytes_untrusted, g, bounded_count(out, "communicators", writer_untrusted->comms, g.comm_capacity), out);
-  const auto devices =
+  out.flow_context.devices =
       decode_devices(bytes_untrusted, g, bounded_count(out, "rails", writer_untrusted->rails, g.rail_capacity));
-  const uint32_t flows = bounded_count(out, "flows", writer_untrusted->flows, g.flow_capacity);
-  const StampReader stamps(writer_untrusted->clock, bounds,
-                           out.copied_forward ? bounds.process_start_mono_ns : bounds.segment_created_mono_ns);
+  out.flow_context.clock_untrusted = writer_untrusted->clock;
+  out.flow_context.copied_forward = out.copied_forward;
+  bounded_count(out, "flows", writer_untrusted->flows, g.flow_capacity);
+  return out;
+}
+
+DecodedSegment decode_segment(Bytes bytes_untrusted, const Geometry& g, const TimeBounds& bounds) {
+  DecodedSegment out = decode_head(bytes_untrusted, g, bounds);
+  if (bytes_untrusted.size() < g.writer_offset) return out;
+  const uint32_t flows = flows_in_use(bytes_untrusted.subspan(g.writer_offset), g);
+  const FlowDecoder decoder(bytes_untrusted, g, 0, out.flow_context, bounds);
   out.flows.reserve(flows);
   for (uint32_t i = 0; i < flows; ++i) {
-    const auto identity_untrusted = copy_line<railwitness_identity>(bytes_untrusted, g.identities_offset, i);
-    const auto state_untrusted = copy_line<railwitness_state>(bytes_untrusted, g.states_offset, i);
-    if (!identity_untrusted || !state_untrusted) break;
-    const uint32_t sequence = identity_untrusted->sequence;
-    if (sequence == 0 || sequence % 2 == 1) continue;  // free, or being written
+    const auto sequence = decoder.identity_sequence(i);
+    if (!sequence) continue;
     DecodedFlow& flow = out.flows.emplace_back();
-    flow.identity_sequence = sequence;
-    flow.facts.index = i;
-    decode_identity(*identity_untrusted, devices, flow.facts);
-    decode_state(*state_untrusted, stamps, flow.facts);
+    flow.identity_sequence = *sequence;
+    decoder.read_identity(i, flow.facts);
+    decoder.read_state(i, flow.facts);
     flow.contradiction = contradiction_of(flow.facts);
   }
   return out;
+}
+
+std::string contradiction_of(const model::Flow& flow) {
+  const auto text = [&flow](const char* what, uint64_t completed, uint64_t posted) {
+    return "flow " + std::to_string(flow.index) + ": " + std::to_string(completed) + " " + what + " completed of " +
+           std::to_string(posted) + " posted";
+  };
+  if (flow.completed > flow.posted) return text("requests", flow.completed, flow.posted);
+  if (flow.completed_bytes > flow.posted_bytes) return text("bytes", flow.completed_bytes, flow.posted_bytes);
+  return "";  // receives posted before a late attach were not counted, so more may complete than were seen posted
+}
+
+FlowDecoder::FlowDecoder(Bytes bytes_untrusted, const Geometry& geometry, uint32_t first_flow,
+                         const FlowContext& context, const TimeBounds& bounds)
+    : bytes_untrusted_(bytes_untrusted),
+      geometry_(geometry),
+      first_flow_(first_flow),
+      context_(context),
+      bounds_(bounds),
+      floor_mono_ns_(context.copied_forward ? bounds.process_start_mono_ns : bounds.segment_created_mono_ns) {}
+
+std::optional<uint32_t> FlowDecoder::identity_sequence(uint32_t line) const {
+  const auto identity_untrusted = copy_line<railwitness_identity>(bytes_untrusted_, geometry_.identities_offset, line);
+  const auto state_untrusted = copy_line<railwitness_state>(bytes_untrusted_, geometry_.states_offset, line);
+  if (!identity_untrusted || !state_untrusted) return std::nullopt;
+  const uint32_t sequence = identity_untrusted->sequence;
+  if (sequence == 0 || sequence % 2 == 1) return std::nullopt;
+  return sequence;
+}
+
+void FlowDecoder::read_identity(uint32_t line, model::Flow& flow) const {
+  flow.index = first_flow_ + line;
+  if (const auto identity_untrusted =
+          copy_line<railwitness_identity>(bytes_untrusted_, geometry_.identities_offset, line)) {
+    decode_identity(*identity_untrusted, context_.devices, flow);
+  }
+}
+
+void FlowDecoder::read_state(uint32_t line, model::Flow& flow) const {
+  if (const auto state_untrusted = copy_line<railwitness_state>(bytes_untrusted_, geometry_.states_offset, line)) {
+    decode_state(*state_untrusted, StampReader(context_.clock_untrusted, bounds_, floor_mono_ns_), flow);
+  }
 }
 
 }  // namespace railwitness::ring

@@ -34,7 +34,15 @@ struct DecodedFlow {
   std::string contradiction;
 };
 
+// What the flows of all segments of a process take from its first one.
+struct FlowContext {
+  uint32_t clock_untrusted = 0;
+  bool copied_forward = false;
+  std::vector<std::string> devices;  // by rail index
+};
+
 struct DecodedSegment {
+  FlowContext flow_context;
   model::Attach attach = model::Attach::kNone;
   uint32_t contexts = 0;
   uint64_t unwitnessed_flows = 0, unwitnessed_events = 0;
@@ -49,6 +57,31 @@ struct DecodedSegment {
 // `bytes_untrusted` starts at the segment's offset 0 and may end anywhere: lines beyond its end do not exist.
 DecodedSegment decode_segment(std::span<const std::byte> bytes_untrusted, const Geometry& geometry,
                               const TimeBounds& bounds);
+// The same without the flows.
+DecodedSegment decode_head(std::span<const std::byte> bytes_untrusted, const Geometry& geometry, const TimeBounds& bounds);
+
+// The flows of one segment, one by one, for a reader that remembers them: flow i of it has index `first_flow` + i.
+class FlowDecoder {
+ public:
+  FlowDecoder(std::span<const std::byte> bytes_untrusted, const Geometry& geometry, uint32_t first_flow,
+              const FlowContext& context, const TimeBounds& bounds);
+
+  // Nothing: the line is free, being written, or beyond the copy.
+  std::optional<uint32_t> identity_sequence(uint32_t line) const;
+  void read_identity(uint32_t line, model::Flow& flow) const;
+  void read_state(uint32_t line, model::Flow& flow) const;
+
+ private:
+  std::span<const std::byte> bytes_untrusted_;
+  Geometry geometry_;
+  uint32_t first_flow_;
+  const FlowContext& context_;
+  TimeBounds bounds_;
+  int64_t floor_mono_ns_;
+};
+
+// Of its counters; empty: there is none.
+std::string contradiction_of(const model::Flow& flow);
 
 // Number of flow lines in use, bounded by the capacity: what a reader has to copy.
 uint32_t flows_in_use(std::span<const std::byte> writer_line_untrusted, const Geometry& geometry);

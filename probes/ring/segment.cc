@@ -49,7 +49,8 @@ void parse_boot_id(const std::string& text, uint8_t (&bytes)[16]) {
   if (digits == 32) std::memcpy(bytes, parsed, sizeof(bytes));
 }
 
-railwitness_segment_header make_header(const Geometry& g, uint32_t generation, const std::string& boot_id) {
+railwitness_segment_header make_header(const Geometry& g, uint32_t generation, const std::string& boot_id,
+                                       uint32_t part) {
   railwitness_segment_header header{};
   header.magic = RAILWITNESS_SEGMENT_MAGIC;
   header.abi_major = RAILWITNESS_ABI_MAJOR;
@@ -63,6 +64,7 @@ railwitness_segment_header make_header(const Geometry& g, uint32_t generation, c
   header.records_per_flow = RAILWITNESS_RECORDS_PER_FLOW;
   header.control_capacity = g.control_capacity;
   header.generation = generation;
+  header.part = part;
   header.writer_offset = g.writer_offset;
   header.threads_offset = g.threads_offset;
   header.rails_offset = g.rails_offset;
@@ -102,9 +104,15 @@ Geometry geometry(const Capacities& capacities) {
   return g;
 }
 
-absl::StatusOr<Segment> make_segment(uint32_t generation, const std::string& boot_id) {
+Capacities capacities_of(uint32_t part) {
+  if (part == 0) return {};
+  return {.threads = 0, .rails = 0, .comms = 0, .flows = RAILWITNESS_PART_FLOWS(part), .control = 0};
+}
+
+absl::StatusOr<Segment> make_segment(uint32_t generation, const std::string& boot_id, uint32_t part) {
   Segment segment;
-  segment.geometry = geometry();
+  segment.geometry = geometry(capacities_of(part));
+  segment.part = part;
   segment.generation = generation;
   constexpr unsigned kFlags = MFD_CLOEXEC | MFD_ALLOW_SEALING;
   segment.fd = UniqueFd(memfd_create("railwitness", kFlags | MFD_NOEXEC_SEAL));
@@ -114,7 +122,7 @@ absl::StatusOr<Segment> make_segment(uint32_t generation, const std::string& boo
   if (!segment.fd.is_open()) return errno_status("memfd_create");
   const int fd = segment.fd.get();
   if (ftruncate(fd, static_cast<off_t>(segment.geometry.segment_bytes)) != 0) return errno_status("ftruncate");
-  const railwitness_segment_header header = make_header(segment.geometry, generation, boot_id);
+  const railwitness_segment_header header = make_header(segment.geometry, generation, boot_id, part);
   segment.created_mono_ns = static_cast<int64_t>(header.created_mono_ns);
   if (pwrite(fd, &header, sizeof(header), 0) != static_cast<ssize_t>(sizeof(header))) return errno_status("pwrite");
   // Without SHRINK and GROW the job could cut the file under the reader or grow it at the node's expense.

@@ -27,15 +27,19 @@ struct Geometry {
 
 Geometry geometry(const Capacities& capacities = {});
 
+// Of part 0, the first segment of a process, or of a further one, which has flows only. Below RAILWITNESS_PARTS.
+Capacities capacities_of(uint32_t part);
+
 struct Segment {
   UniqueFd fd;
   Geometry geometry;
+  uint32_t part = 0;
   uint32_t generation = 0;
   int64_t created_mono_ns = 0;
 };
 
 // `boot_id` as in /proc/sys/kernel/random/boot_id; anything else leaves the header's field zero.
-absl::StatusOr<Segment> make_segment(uint32_t generation, const std::string& boot_id);
+absl::StatusOr<Segment> make_segment(uint32_t generation, const std::string& boot_id, uint32_t part = 0);
 
 }  // namespace railwitness::ring
 

@@ -48,6 +48,15 @@ void ControlServer::serve(int64_t now_mono_ns, const std::function<Text()>& text
   std::erase_if(clients_, [now_mono_ns](const auto& entry) { return now_mono_ns >= entry.second.deadline_mono_ns; });
 }
 
+absl::StatusOr<bool> ControlServer::mend() {
+  const absl::StatusOr<bool> mended = listener_->mend();
+  if (!mended.ok() || !*mended) return mended;
+  if (!add_to_epoll(epoll_.get(), listener_->fd(), EPOLLIN, 0)) {
+    return absl::ResourceExhaustedError(std::string("cannot watch the control socket: ") + std::strerror(errno));
+  }
+  return true;
+}
+
 void ControlServer::accept_all(int64_t now_mono_ns, const std::function<Text()>& text) {
   Text shared;
   for (size_t i = 0; i < 2 * kMaxClients; ++i) {

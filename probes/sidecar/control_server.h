@@ -28,6 +28,9 @@ class ControlServer {
   // `text` is asked at most once a call, and only if somebody came.
   void serve(int64_t now_mono_ns, const std::function<Text()>& text);
 
+  // Makes the socket again if its file is gone. True: it was.
+  absl::StatusOr<bool> mend();
+
   static constexpr size_t kMaxClients = 16;
   static constexpr int64_t kDeadlineNs = 2'000'000'000;
 

@@ -7,6 +7,8 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <optional>
+#include <span>
 #include <utility>
 
 #ifndef SO_PASSRIGHTS
@@ -36,12 +38,13 @@ bool add_to_epoll(int epoll_fd, int fd, uint64_t id) {
 }
 
 // One message, with the segment's descriptor if there is one. The receiver has room for it or is not worth waiting for.
-bool send_welcome(int fd, railwitness_welcome_status status, const ring::Segment* segment) {
+bool send_welcome(int fd, railwitness_welcome_status status, uint32_t part, const ring::Segment* segment) {
   railwitness_welcome welcome{};
   welcome.magic = RAILWITNESS_HANDOVER_MAGIC;
   welcome.abi_major = RAILWITNESS_ABI_MAJOR;
   welcome.abi_minor = RAILWITNESS_ABI_MINOR;
   welcome.status = static_cast<uint32_t>(status);
+  welcome.part = part;
   iovec piece{&welcome, sizeof(welcome)};
   alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> control{};
   msghdr message{};
@@ -60,6 +63,18 @@ bool send_welcome(int fd, railwitness_welcome_status status, const ring::Segment
     std::memcpy(CMSG_DATA(header), &segment_fd, sizeof(segment_fd));
   }
   return sendmsg(fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL) == static_cast<ssize_t>(sizeof(welcome));
+}
+
+// The part that a job asks for; nothing: it says something else.
+std::optional<uint32_t> read_request(std::span<const std::byte> message_untrusted) {
+  railwitness_request request_untrusted;
+  if (message_untrusted.size() < sizeof(request_untrusted)) return std::nullopt;
+  std::memcpy(&request_untrusted, message_untrusted.data(), sizeof(request_untrusted));
+  if (request_untrusted.magic != RAILWITNESS_REQUEST_MAGIC ||
+      request_untrusted.request_bytes != message_untrusted.size()) {
+    return std::nullopt;
+  }
+  return request_untrusted.part;
 }
 
 }  // namespace
@@ -97,7 +112,7 @@ HandoverServer::Served HandoverServer::serve(int64_t now_mono_ns) {
     if (id == kListener) {
       waiting = true;
     } else {
-      receive(id, served);
+      receive(id, now_mono_ns, served);
     }
   }
   if (waiting) accept_all(now_mono_ns);
@@ -117,6 +132,7 @@ void HandoverServer::accept_all(int64_t now_mono_ns) {
     if (getsockopt(fd.get(), SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0) continue;
     if (!within_budget(peer.uid, now_mono_ns)) {
       ++counters_.refused;
+      counters_.refused_mono_ns = now_mono_ns;
       continue;
     }
     refuse_descriptors(fd.get());
@@ -137,16 +153,19 @@ void HandoverServer::pause_accepting(int64_t now_mono_ns) {
   accept_again_mono_ns_ = now_mono_ns + kHelloWithinNs;
 }
 
+bool HandoverServer::Budget::spend(double most, double per_second, int64_t now_mono_ns) {
+  const double seconds = static_cast<double>(now_mono_ns - filled_mono_ns) / 1e9;
+  tokens = std::min(most, tokens + seconds * per_second);
+  filled_mono_ns = now_mono_ns;
+  if (tokens < 1) return false;
+  tokens -= 1;
+  return true;
+}
+
 bool HandoverServer::within_budget(uint32_t uid, int64_t now_mono_ns) {
   if (budgets_.size() >= kMaxBudgets) budgets_.clear();
   const auto [found, is_new] = budgets_.try_emplace(uid, Budget{kBudgetBurst, now_mono_ns});
-  Budget& budget = found->second;
-  const double seconds = static_cast<double>(now_mono_ns - budget.filled_mono_ns) / 1e9;
-  budget.tokens = std::min(kBudgetBurst, budget.tokens + seconds * kBudgetPerSecond);
-  budget.filled_mono_ns = now_mono_ns;
-  if (budget.tokens < 1) return false;
-  budget.tokens -= 1;
-  return true;
+  return found->second.spend(kBudgetBurst, kBudgetPerSecond, now_mono_ns);
 }
 
 // The longest silent one goes: an honest job says hello at once.
@@ -173,7 +192,7 @@ void HandoverServer::close_silent(int64_t now_mono_ns) {
   counters_.silent += closed;
 }
 
-void HandoverServer::receive(uint64_t id, Served& served) {
+void HandoverServer::receive(uint64_t id, int64_t now_mono_ns, Served& served) {
   const auto found = connections_.find(id);
   if (found == connections_.end()) return;  // closed earlier in this turn
   Connection& connection = found->second;
@@ -181,6 +200,9 @@ void HandoverServer::receive(uint64_t id, Served& served) {
   const ssize_t got = recv(connection.fd.get(), message_untrusted.data(), message_untrusted.size(), MSG_DONTWAIT);
   if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
   if (connection.handed_over) {
+    const auto bytes = static_cast<size_t>(std::max<ssize_t>(got, 0));
+    const auto part_untrusted = read_request(std::span(message_untrusted).first(bytes));
+    if (part_untrusted && answer_request(id, *part_untrusted, now_mono_ns, served)) return;
     // The end of the process, or a message that the protocol does not have: whoever floods us is not listened to.
     served.lost.push_back(id);
     connections_.erase(found);
@@ -190,23 +212,29 @@ void HandoverServer::receive(uint64_t id, Served& served) {
     connections_.erase(found);
     return;
   }
-  answer(id, check_hello(std::span(message_untrusted).first(static_cast<size_t>(got))), served);
+  answer(id, check_hello(std::span(message_untrusted).first(static_cast<size_t>(got))), now_mono_ns, served);
 }
 
-void HandoverServer::answer(uint64_t id, const CheckedHello& hello, Served& served) {
+void HandoverServer::answer(uint64_t id, const CheckedHello& hello, int64_t now_mono_ns, Served& served) {
   Connection& connection = connections_.at(id);
   railwitness_welcome_status status = hello.status;
   if (status == RAILWITNESS_WELCOME_BAD_HELLO) ++counters_.bad_hellos;
-  if (status == RAILWITNESS_WELCOME_VERSION) ++counters_.other_versions;
+  if (status == RAILWITNESS_WELCOME_VERSION) {
+    ++counters_.other_versions;
+    counters_.other_version_mono_ns = now_mono_ns;
+  }
   const bool seated = status == RAILWITNESS_WELCOME_OK && seats_.try_take(connection.uid);
   if (status == RAILWITNESS_WELCOME_OK && !seated) {
     ++counters_.refused;
+    counters_.refused_mono_ns = now_mono_ns;
     status = RAILWITNESS_WELCOME_FULL;
   }
   if (seated) {
     absl::StatusOr<ring::Segment> segment = ring::make_segment(++generation_, boot_id_);
-    if (segment.ok() && send_welcome(connection.fd.get(), status, &*segment)) {
+    if (segment.ok() && send_welcome(connection.fd.get(), status, 0, &*segment)) {
       connection.handed_over = true;
+      connection.parts = 1;
+      connection.requests = {kRequestsAtOnce, now_mono_ns};
       ++counters_.handed_over;
       served.arrived.push_back({id, connection.pid, connection.uid, hello.job, *std::move(segment)});
       return;
@@ -214,8 +242,42 @@ void HandoverServer::answer(uint64_t id, const CheckedHello& hello, Served& serv
     seats_.give_back(connection.uid);
     status = RAILWITNESS_WELCOME_NO_MEMORY;
   }
-  send_welcome(connection.fd.get(), status, nullptr);
+  send_welcome(connection.fd.get(), status, 0, nullptr);
   connections_.erase(id);
+}
+
+// False: this job asks without end, and is not listened to. A refusal costs one short message and no memory.
+bool HandoverServer::answer_request(uint64_t id, uint32_t part_untrusted, int64_t now_mono_ns, Served& served) {
+  Connection& connection = connections_.at(id);
+  if (!connection.requests.spend(kRequestsAtOnce, kRequestsPerSecond, now_mono_ns)) return false;
+  railwitness_welcome_status status = RAILWITNESS_WELCOME_FULL;
+  const uint32_t next = connection.parts;
+  if (part_untrusted == next && next < RAILWITNESS_PARTS && seats_.try_take_part(connection.uid, next)) {
+    absl::StatusOr<ring::Segment> segment = ring::make_segment(++generation_, boot_id_, next);
+    if (segment.ok() && send_welcome(connection.fd.get(), RAILWITNESS_WELCOME_OK, next, &*segment)) {
+      ++connection.parts;
+      ++counters_.further;
+      served.further.push_back({id, connection.uid, *std::move(segment)});
+      return true;
+    }
+    seats_.give_back_part(connection.uid, next);
+    status = RAILWITNESS_WELCOME_NO_MEMORY;
+  }
+  ++counters_.further_refused;
+  counters_.further_refused_mono_ns = now_mono_ns;
+  send_welcome(connection.fd.get(), status, part_untrusted, nullptr);
+  return true;
+}
+
+absl::StatusOr<bool> HandoverServer::mend() {
+  const absl::StatusOr<bool> mended = listener_->mend();
+  if (!mended.ok() || !*mended) return mended;
+  refuse_descriptors(listener_->fd());
+  accept_again_mono_ns_ = 0;
+  if (!add_to_epoll(epoll_.get(), listener_->fd(), kListener)) {
+    return absl::ResourceExhaustedError(std::string("cannot watch the socket for jobs: ") + std::strerror(errno));
+  }
+  return true;
 }
 
 }  // namespace railwitness::sidecar

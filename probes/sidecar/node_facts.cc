@@ -51,33 +51,80 @@ void settle_devices(const std::vector<model::Rail>& rails, std::vector<model::Pr
   }
 }
 
-size_t bound_flows(size_t limit, std::vector<model::Process>& processes) {
+FlowCount count_flows(const model::Process& process) {
+  const auto destroyed =
+      std::count_if(process.flows.begin(), process.flows.end(), [](const model::Flow& flow) { return flow.destroyed; });
+  return {process.flows.size(), static_cast<size_t>(destroyed), process.state == model::ProcessState::kGone};
+}
+
+std::vector<FlowChoice> choose_flows(size_t limit, std::vector<FlowCount> counts) {
+  std::vector<FlowChoice> choices(counts.size());
   size_t count = 0;
-  for (const model::Process& process : processes) count += process.flows.size();
-  const size_t before = count;
-  for (model::Process& process : processes) {
-    if (count <= limit) return before - count;
-    count -= std::erase_if(process.flows, [](const model::Flow& flow) { return flow.destroyed; });
+  for (const FlowCount& process : counts) count += process.all;
+  for (size_t i = 0; i < counts.size() && count > limit; ++i) {
+    choices[i].without_destroyed = true;
+    counts[i].all -= counts[i].destroyed;
+    count -= counts[i].destroyed;
   }
   // Then from the largest of the dead, then from the largest of the living: a process that has few keeps them.
   for (const bool gone : {true, false}) {
     while (count > limit) {
-      const auto weight = [&](const model::Process& process) {
-        return (process.state == model::ProcessState::kGone) == gone ? process.flows.size() : 0;
-      };
-      const auto largest = std::max_element(
-          processes.begin(), processes.end(),
-          [&](const model::Process& a, const model::Process& b) { return weight(a) < weight(b); });
-      if (largest == processes.end() || weight(*largest) == 0) break;
-      const size_t cut = std::min(count - limit, (largest->flows.size() + 1) / 2);
-      std::stable_partition(largest->flows.begin(), largest->flows.end(), [](const model::Flow& flow) {
-        return flow.oldest_post_mono_ns || flow.receive_wait_mono_ns || flow.first_error;
+      const auto weight = [gone](const FlowCount& process) { return process.gone == gone ? process.all : 0; };
+      const auto largest = std::max_element(counts.begin(), counts.end(), [&](const FlowCount& a, const FlowCount& b) {
+        return weight(a) < weight(b);
       });
-      largest->flows.resize(largest->flows.size() - cut);
+      if (largest == counts.end() || weight(*largest) == 0) break;
+      const size_t cut = std::min(count - limit, (largest->all + 1) / 2);
+      largest->all -= cut;
       count -= cut;
+      choices[static_cast<size_t>(largest - counts.begin())].most = largest->all;
     }
   }
-  return before - count;
+  return choices;
+}
+
+namespace {
+
+bool goes(const FlowChoice& choice, const model::Flow& flow) { return choice.without_destroyed && flow.destroyed; }
+
+bool is_outstanding(const model::Flow& flow) {
+  return flow.oldest_post_mono_ns || flow.receive_wait_mono_ns || flow.first_error;
+}
+
+}  // namespace
+
+void keep_flows(const FlowChoice& choice, std::vector<model::Flow>& flows) {
+  std::erase_if(flows, [&choice](const model::Flow& flow) { return goes(choice, flow); });
+  if (flows.size() <= choice.most) return;
+  std::stable_partition(flows.begin(), flows.end(), is_outstanding);
+  flows.resize(choice.most);
+}
+
+model::Process copy_with(const FlowChoice& choice, model::Process& process) {
+  if (!choice.without_destroyed && process.flows.size() <= choice.most) return process;
+  std::vector<model::Flow> flows;
+  flows.swap(process.flows);  // out of the way while the rest is copied
+  model::Process copy = process;
+  flows.swap(process.flows);
+  for (const bool outstanding : {true, false}) {
+    for (const model::Flow& flow : process.flows) {
+      if (copy.flows.size() >= choice.most) return copy;
+      if (!goes(choice, flow) && is_outstanding(flow) == outstanding) copy.flows.push_back(flow);
+    }
+  }
+  return copy;
+}
+
+size_t bound_flows(size_t limit, std::vector<model::Process>& processes) {
+  std::vector<FlowCount> counts;
+  for (const model::Process& process : processes) counts.push_back(count_flows(process));
+  const std::vector<FlowChoice> choices = choose_flows(limit, counts);
+  size_t left_out = 0;
+  for (size_t i = 0; i < processes.size(); ++i) {
+    keep_flows(choices[i], processes[i].flows);
+    left_out += counts[i].all - processes[i].flows.size();
+  }
+  return left_out;
 }
 
 size_t bound_processes(std::vector<model::Process>& processes) {

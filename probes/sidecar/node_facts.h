@@ -3,6 +3,7 @@
 #ifndef RAILWITNESS_PROBES_SIDECAR_NODE_FACTS_H_
 #define RAILWITNESS_PROBES_SIDECAR_NODE_FACTS_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -24,6 +25,21 @@ void settle_devices(const std::vector<model::Rail>& rails, std::vector<model::Pr
 // At most `limit` flows in all: destroyed ones go first, then those of dead processes, then those of the processes that
 // have most; of a process, those go first on which nothing is outstanding. Returns how many went.
 size_t bound_flows(size_t limit, std::vector<model::Process>& processes);
+
+// The same in steps, for who does not want to copy what goes.
+struct FlowCount {
+  size_t all = 0, destroyed = 0;
+  bool gone = false;  // the process
+};
+struct FlowChoice {
+  bool without_destroyed = false;
+  size_t most = SIZE_MAX;
+};
+FlowCount count_flows(const model::Process& process);
+std::vector<FlowChoice> choose_flows(size_t limit, std::vector<FlowCount> counts);
+void keep_flows(const FlowChoice& choice, std::vector<model::Flow>& flows);
+// `process` is as before afterwards.
+model::Process copy_with(const FlowChoice& choice, model::Process& process);
 
 // At most kMaxProcesses, the living first, each with a few communicators and threads. Returns how many processes went.
 size_t bound_processes(std::vector<model::Process>& processes);

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "probes/sidecar/node_facts.h"
+
 namespace railwitness::sidecar {
 namespace {
 
@@ -35,12 +37,28 @@ std::optional<uint64_t> ProcessTable::add(HandOver hand_over, int64_t now_mono_n
   });
   if (earlier != std::prev(entries_.end())) {
     if (earlier->connected) replaced = earlier->connection;
-    seats_.give_back(earlier->facts.uid);
+    give_back(*earlier);
     entries_.erase(earlier);
   }
-  update(entry, now_mono_ns);
+  Shares lines(kMaxLines);
+  update(entry, now_mono_ns, lines);
   changed_ = true;
   return replaced;
+}
+
+void ProcessTable::add_part(FurtherSegment further) {
+  const auto found = std::find_if(entries_.begin(), entries_.end(), [&further](const Entry& entry) {
+    return entry.reader && entry.connection == further.connection;
+  });
+  // A child that a gone process left behind may hold its socket and ask.
+  if (found == entries_.end()) return seats_.give_back_part(further.uid, further.segment.part);
+  ++found->parts;
+  found->reader->add_part(std::move(further.segment));
+}
+
+void ProcessTable::give_back(Entry& entry) {
+  seats_.give_back(entry.facts.uid);
+  for (uint32_t part = 1; part < entry.parts; ++part) seats_.give_back_part(entry.facts.uid, part);
 }
 
 void ProcessTable::lose_connection(uint64_t connection, int64_t now_mono_ns) {
@@ -50,20 +68,26 @@ void ProcessTable::lose_connection(uint64_t connection, int64_t now_mono_ns) {
   if (found == entries_.end()) return;
   found->connected = false;
   clock_.sample();
-  update(*found, now_mono_ns);
+  Shares lines(kMaxLines);
+  update(*found, now_mono_ns, lines);
 }
 
-void ProcessTable::read_segment(Entry& entry, int64_t now_mono_ns) {
-  const ring::ReadContext context{clock_.rate(), entry.start_mono_ns, now_mono_ns};
+void ProcessTable::read_segment(Entry& entry, int64_t now_mono_ns, Shares& lines) {
+  const uint32_t most = lines.left_for(entry.facts.uid);
+  const ring::ReadContext context{clock_.rate(), entry.start_mono_ns, now_mono_ns, most};
   // A segment that cannot be read is told in the facts, as segment_problem.
   (void)entry.reader->read(context, buffer_, entry.facts);
+  entry.lines = entry.reader->lines_in_use();
+  const auto read = static_cast<uint32_t>(std::min<uint64_t>(entry.lines, most));
+  lines.try_take(entry.facts.uid, read);
+  lines_not_read_ += entry.lines - read;
 }
 
-void ProcessTable::update(Entry& entry, int64_t now_mono_ns) {
+void ProcessTable::update(Entry& entry, int64_t now_mono_ns, Shares& lines) {
   const ProcessState before = entry.facts.state;
   const host::Presence presence = entry.watch.update(now_mono_ns, entry.facts);
   // After /proc: what the process wrote until it was seen to be gone is all there is.
-  read_segment(entry, now_mono_ns);
+  read_segment(entry, now_mono_ns, lines);
   const bool socket_decides = entry.watch.start_time() == 0;
   const bool gone = presence == host::Presence::kGone || (socket_decides && !entry.connected);
   if (gone) retire(entry, now_mono_ns);
@@ -78,13 +102,36 @@ void ProcessTable::retire(Entry& entry, int64_t now_mono_ns) {
   entry.gone_mono_ns = now_mono_ns;
   entry.connected = false;
   entry.reader.reset();  // its pages are charged to the job as long as we hold them
-  seats_.give_back(entry.facts.uid);
+  give_back(entry);
+  trim_gone();
+}
+
+// The facts of a gone process matter for minutes, its flows for what was outstanding when it went. No more of them are
+// kept of one process than are ever told of a node.
+void ProcessTable::trim_gone() {
+  size_t room = kMaxGoneFlows;
+  std::vector<Entry*> gone;
+  for (Entry& entry : entries_) {
+    if (!entry.reader) gone.push_back(&entry);
+  }
+  std::stable_sort(gone.begin(), gone.end(), [](const Entry* a, const Entry* b) { return a->gone_mono_ns > b->gone_mono_ns; });
+  for (Entry* entry : gone) {
+    std::vector<model::Flow>& flows = entry->facts.flows;
+    const size_t most = std::min(room, kMaxFlows);
+    if (flows.size() > most) {
+      keep_flows({.without_destroyed = true, .most = most}, flows);
+      flows.shrink_to_fit();
+    }
+    room -= flows.size();
+  }
 }
 
 void ProcessTable::read(int64_t now_mono_ns) {
   clock_.sample();
+  lines_not_read_ = 0;
+  Shares lines(kMaxLines);
   for (Entry& entry : entries_) {
-    if (entry.reader) update(entry, now_mono_ns);
+    if (entry.reader) update(entry, now_mono_ns, lines);
   }
   forget_old(now_mono_ns);
 }
@@ -101,9 +148,38 @@ void ProcessTable::forget_old(int64_t now_mono_ns) {
 
 std::vector<model::Process> ProcessTable::facts() const {
   std::vector<model::Process> facts;
-  facts.reserve(entries_.size());
   for (const Entry& entry : entries_) facts.push_back(entry.facts);
   return facts;
+}
+
+// What is left out is not copied first.
+std::vector<model::Process> ProcessTable::facts(size_t most_flows, size_t& left_out) {
+  std::vector<FlowCount> counts;
+  counts.reserve(entries_.size());
+  for (const Entry& entry : entries_) counts.push_back(count_flows(entry.facts));
+  left_out = 0;
+  const std::vector<FlowChoice> choices = choose_flows(most_flows, counts);
+  std::vector<model::Process> facts;
+  facts.reserve(entries_.size());
+  for (Entry& entry : entries_) {
+    facts.push_back(copy_with(choices[facts.size()], entry.facts));
+    left_out += entry.facts.flows.size() - facts.back().flows.size();
+  }
+  return facts;
+}
+
+std::vector<std::string> ProcessTable::totals(const std::vector<model::Process>& told) const {
+  constexpr size_t kMaxNotes = 64;
+  std::vector<std::string> notes;
+  auto process = told.begin();
+  for (const Entry& entry : entries_) {
+    if (process == told.end() || notes.size() >= kMaxNotes) break;
+    const size_t flows = (process++)->flows.size();
+    if (!entry.reader || flows >= entry.lines) continue;
+    notes.push_back("process " + std::to_string(entry.facts.pid) + " has " + std::to_string(entry.lines) +
+                    " flows, of which " + std::to_string(flows) + " are told here");
+  }
+  return notes;
 }
 
 bool ProcessTable::restless(int64_t now_mono_ns) const {

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -37,6 +38,7 @@ constexpr int64_t kThinkEveryNs = 200 * kNsPerMs;
 constexpr int64_t kPublishBusyNs = 500 * kNsPerMs;
 constexpr int64_t kPublishIdleNs = 2 * kNsPerSecond;
 constexpr int64_t kAskStopEveryMs = 100;
+constexpr int64_t kTellRefusalsNs = 300 * kNsPerSecond;
 constexpr const char* kDefaultControlSocket = "/run/railwitness/control.sock";
 
 std::string host_name() {
@@ -45,9 +47,10 @@ std::string host_name() {
   return name;
 }
 
-// A process costs two descriptors, its socket and its segment; some are for everything else.
+// A process costs two descriptors, its socket and its segment; the others are for further segments, of which two blocks
+// make the smallest, and for everything else.
 uint32_t seats_within_limits(uint32_t wanted, spdlog::logger& log) {
-  constexpr rlim_t kOthers = 512;
+  constexpr rlim_t kOthers = 512 + Seats::kBlocks / 2;
   rlimit files{};
   if (getrlimit(RLIMIT_NOFILE, &files) != 0) return wanted;
   const rlim_t needed = rlim_t{wanted} * 2 + kOthers;
@@ -89,6 +92,7 @@ class Loop {
  private:
   void wait(int64_t until_mono_ns) const;
   void turn(int64_t now_mono_ns);
+  void mend_sockets();
   void serve_jobs(int64_t now_mono_ns);
   void assemble(int64_t now_mono_ns);
   std::vector<std::string> notes(size_t processes_left_out, size_t flows_left_out) const;
@@ -104,6 +108,7 @@ class Loop {
   Speaker speaker_;
   Every read_;
   Every think_{kThinkEveryNs};
+  Every mend_{kNsPerSecond};
   std::unique_ptr<HandoverServer> handover_;
   std::unique_ptr<ControlServer> control_;
   std::unique_ptr<bus::NodeBus> bus_;  // none: this node alone
@@ -113,7 +118,8 @@ class Loop {
   int64_t start_mono_ns_ = 0, start_wall_ns_ = 0;
   int64_t published_mono_ns_ = 0;
   bool changed_ = false;
-  std::vector<std::string> noted_;
+  std::vector<std::string> noted_, socket_problems_;
+  size_t notes_to_log_ = 0;
 };
 
 absl::Status Loop::open() {
@@ -162,6 +168,7 @@ void Loop::wait(int64_t until_mono_ns) const {
 }
 
 void Loop::turn(int64_t now_mono_ns) {
+  if (mend_.due(now_mono_ns)) mend_sockets();
   serve_jobs(now_mono_ns);
   rails_.turn(now_mono_ns);
   lldp_.turn(now_mono_ns);
@@ -180,6 +187,17 @@ void Loop::turn(int64_t now_mono_ns) {
                   [this] { return std::make_shared<const std::string>(model::to_json(heard_[0].facts) + "\n"); });
 }
 
+// Whoever cleans /run takes the door away, not the daemon: jobs that start later would find nobody.
+void Loop::mend_sockets() {
+  socket_problems_.clear();
+  const auto tell = [this](const absl::StatusOr<bool>& mended, const std::string& path) {
+    if (!mended.ok()) socket_problems_.push_back(std::string(mended.status().message()));
+    if (mended.ok() && *mended) log_->warn("the socket {} was removed by somebody; it is there again", path);
+  };
+  tell(handover_->mend(), options_.socket);
+  tell(control_->mend(), options_.control_socket);
+}
+
 void Loop::serve_jobs(int64_t now_mono_ns) {
   HandoverServer::Served served = handover_->serve(now_mono_ns);
   for (HandOver& arrived : served.arrived) {
@@ -187,6 +205,7 @@ void Loop::serve_jobs(int64_t now_mono_ns) {
     const std::optional<uint64_t> replaced = processes_.add(std::move(arrived), now_mono_ns);
     if (replaced) handover_->close(*replaced);
   }
+  for (FurtherSegment& further : served.further) processes_.add_part(std::move(further));
   for (const uint64_t connection : served.lost) processes_.lose_connection(connection, now_mono_ns);
 }
 
@@ -199,16 +218,19 @@ void Loop::assemble(int64_t now_mono_ns) {
   facts.taken_mono_ns = now_mono_ns;
   facts.taken_wall_ns = now_wall_ns();
   facts.late_ns = lateness_.longest(now_mono_ns);
-  facts.processes = processes_.facts();
+  size_t flows_left_out = 0;
+  facts.processes = processes_.facts(kMaxFlows, flows_left_out);
+  std::vector<std::string> totals = processes_.totals(facts.processes);
   rails_.notice(facts.processes, now_mono_ns);
   facts.rails = rails_.rails();
   facts.edges = lldp_.edges(facts.rails);
   settle_devices(facts.rails, facts.processes);
   const size_t processes_left_out = bound_processes(facts.processes);
-  const size_t flows_left_out = bound_flows(kMaxFlows, facts.processes);
   facts.ping_ports = rails_.ping_ports();
   facts.pings = rails_.results();
   facts.notes = notes(processes_left_out, flows_left_out);
+  notes_to_log_ = facts.notes.size();  // numbers change too often for a log
+  std::move(totals.begin(), totals.end(), std::back_inserter(facts.notes));
 }
 
 std::vector<std::string> Loop::notes(size_t processes_left_out, size_t flows_left_out) const {
@@ -216,10 +238,19 @@ std::vector<std::string> Loop::notes(size_t processes_left_out, size_t flows_lef
   if (!lldp_.problem().empty()) notes.push_back(lldp_.problem());
   if (bus_ && !bus_->problem().empty()) notes.push_back(bus_->problem());
   const HandoverServer::Counters& asked = handover_->counters();
-  if (asked.other_versions > 0) {
+  const int64_t now = heard_[0].facts.taken_mono_ns;
+  const auto is_recent = [now](int64_t when) { return when != 0 && now - when < kTellRefusalsNs; };
+  if (is_recent(asked.other_version_mono_ns)) {
     notes.push_back("processes whose plugin has another segment version asked and are not witnessed");
   }
-  if (asked.refused > 0) notes.push_back("processes were refused a segment: there are too many, or they ask too often");
+  if (is_recent(asked.refused_mono_ns)) {
+    notes.push_back("processes were refused a segment: there are too many, or they ask too often");
+  }
+  if (is_recent(asked.further_refused_mono_ns)) {
+    notes.push_back("processes were refused a further segment: flows beyond those they have are not witnessed");
+  }
+  if (processes_.lines_not_read() > 0) notes.push_back("flows are not read: the processes of this node have too many");
+  for (const std::string& problem : socket_problems_) notes.push_back(problem);
   // Without the numbers: a note that changes would be logged again each time.
   if (processes_left_out > 0) notes.push_back("processes are left out of the facts: too many for one node");
   if (flows_left_out > 0) notes.push_back("flows are left out of the facts: too many for one node");
@@ -240,11 +271,12 @@ void Loop::publish(int64_t now_mono_ns) {
 
 // A cause is logged when it comes, not as long as it lasts.
 void Loop::log_changes() {
-  const std::vector<std::string>& now = heard_[0].facts.notes;
+  std::vector<std::string> now = heard_[0].facts.notes;
+  now.resize(std::min(now.size(), notes_to_log_));
   for (const std::string& note : now) {
     if (std::find(noted_.begin(), noted_.end(), note) == noted_.end()) log_->warn("{}", note);
   }
-  noted_ = now;
+  noted_ = std::move(now);
 }
 
 }  // namespace

@@ -85,14 +85,26 @@ absl::StatusOr<std::unique_ptr<UnixListener>> UnixListener::open(const Place& pl
     unlink(place.path.c_str());
     return refuse(place, std::strerror(error), "look at its folder");
   }
-  return std::unique_ptr<UnixListener>(new UnixListener(std::move(fd), place.path, file));
+  return std::unique_ptr<UnixListener>(new UnixListener(std::move(fd), place, file));
+}
+
+bool UnixListener::is_in_place() const {
+  struct stat now {};
+  return lstat(place_.path.c_str(), &now) == 0 && now.st_dev == file_.st_dev && now.st_ino == file_.st_ino;
 }
 
 UnixListener::~UnixListener() {
-  struct stat now {};
-  if (lstat(path_.c_str(), &now) == 0 && now.st_dev == file_.st_dev && now.st_ino == file_.st_ino) {
-    unlink(path_.c_str());
-  }
+  if (is_in_place()) unlink(place_.path.c_str());
+}
+
+absl::StatusOr<bool> UnixListener::mend() {
+  if (is_in_place()) return false;
+  absl::StatusOr<std::unique_ptr<UnixListener>> again = open(place_);
+  if (!again.ok()) return again.status();
+  std::swap(fd_, (*again)->fd_);
+  std::swap(file_, (*again)->file_);
+  (*again)->place_.path.clear();  // what goes out of scope removes nothing: numbers of files come again
+  return true;
 }
 
 int accept_nonblocking(int listener_fd) {

@@ -27,12 +27,17 @@ class UnixListener {
 
   int fd() const { return fd_.get(); }
 
+  // Looks whether the file is still there and this one's; if not, makes it again. True: so it was, and fd() is a new one,
+  // the old one closed. An error: as of open(); the old one still serves whoever is connected.
+  absl::StatusOr<bool> mend();
+
  private:
-  UnixListener(ring::UniqueFd fd, std::string path, const struct stat& file)
-      : fd_(std::move(fd)), path_(std::move(path)), file_(file) {}
+  UnixListener(ring::UniqueFd fd, Place place, const struct stat& file)
+      : fd_(std::move(fd)), place_(std::move(place)), file_(file) {}
+  bool is_in_place() const;
 
   ring::UniqueFd fd_;
-  std::string path_;
+  Place place_;
   struct stat file_;
 };
 

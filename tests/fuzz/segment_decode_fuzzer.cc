@@ -45,6 +45,20 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const TimeBounds bounds{{50'000'000'000, 51'000'000'000, 0.4}, kCreated, kStart, kNow};
   const std::span<const std::byte> bytes = std::as_bytes(std::span(data, size));
   check(decode_segment(bytes, geometry, bounds), geometry);
+  // The same bytes as a further segment, of flows only.
+  static const Geometry flows_only = railwitness::ring::geometry({0, 0, 0, 3, 0});
+  const FlowContext context = decode_head(bytes, geometry, bounds).flow_context;
+  const FlowDecoder decoder(bytes, flows_only, 256, context, bounds);
+  for (uint32_t line = 0; line < 4; ++line) {
+    railwitness::model::Flow flow;
+    if (!decoder.identity_sequence(line)) continue;
+    must(line < 3);
+    decoder.read_identity(line, flow);
+    decoder.read_state(line, flow);
+    must(flow.index == 256 + line && flow.device.size() <= 64);
+    must_lie_between(flow.oldest_post_mono_ns);
+    must_lie_between(flow.receive_wait_mono_ns);
+  }
   // The same bytes as rings, with their own first words as counts.
   uint64_t counts[2] = {};
   for (size_t i = 0; i < sizeof(counts) && i < size; ++i) reinterpret_cast<uint8_t*>(counts)[i] = data[i];

@@ -28,7 +28,7 @@ inline TimeBounds test_bounds() { return {{1'000'000, kCreated, 0.5}, kCreated, 
 
 class HandSegment {
  public:
-  HandSegment() : bytes_(geometry().segment_bytes) {
+  explicit HandSegment(uint32_t part = 0) : g_(geometry(capacities_of(part))), bytes_(g_.segment_bytes) {
     writer().clock = RAILWITNESS_CLOCK_TSC;
     writer().attach = RAILWITNESS_ATTACH_STUB;
     writer().contexts = 1;
@@ -94,7 +94,7 @@ class HandSegment {
     return *reinterpret_cast<Line*>(bytes_.data() + offset + i * sizeof(Line));
   }
 
-  Geometry g_ = geometry();
+  Geometry g_;
   std::vector<std::byte> bytes_;
 };
 

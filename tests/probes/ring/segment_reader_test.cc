@@ -140,6 +140,92 @@ TEST_F(SegmentReaderTest, ReadsRecordsOfOneFlowAndRefusesOneThatIsNot) {
   EXPECT_EQ(events->at(0).kind, RAILWITNESS_CONTROL_ATTACHED);
 }
 
+class FurtherSegmentTest : public SegmentReaderTest {
+ protected:
+  FurtherSegmentTest() {
+    Segment segment = *make_segment(2, "", 1);
+    further_fd_ = segment.fd.get();
+    segment.created_mono_ns = kCreated;
+    reader_->add_part(std::move(segment));
+    hand_.add_rail("mlx5_7");
+    hand_.add_flow(1);
+    further_.add_flow(257);
+    further_.add_flow(258);
+    further_.state(1).posted = 5;
+    further_.state(1).records = 1;
+    further_.record(1, 0).sequence = 1;
+    further_.record(1, 0).bytes = 99;
+  }
+  const model::Process& read_both(uint32_t most_flows = UINT32_MAX) {
+    hand_.write_to(fd_);
+    further_.write_to(further_fd_);
+    EXPECT_TRUE(reader_->read({{1'000'000, kCreated, 0.5}, kStart, kNow, most_flows}, buffer_, process_).ok());
+    return process_;
+  }
+  HandSegment further_{1};
+  int further_fd_ = -1;
+};
+
+TEST_F(FurtherSegmentTest, HasFlowsNumberedOnFromTheFirstAndItsRails) {
+  const model::Process& process = read_both();
+  ASSERT_THAT(process.flows, SizeIs(3));
+  EXPECT_EQ(reader_->lines_in_use(), 3u);
+  EXPECT_EQ(process.flows[0].index, 0u);
+  EXPECT_EQ(process.flows[2].index, 257u);
+  EXPECT_EQ(process.flows[2].qpn, 258u);
+  EXPECT_EQ(process.flows[2].posted, 5u);
+  EXPECT_EQ(process.flows[2].device, "mlx5_7");
+  const auto records = reader_->read_records(257, {{1'000'000, kCreated, 0.5}, kStart, kNow});
+  ASSERT_TRUE(records.ok());
+  EXPECT_EQ(records->at(0).bytes, 99u);
+  EXPECT_FALSE(reader_->read_records(256 + 512, {{1'000'000, kCreated, 0.5}, kStart, kNow}).ok());
+}
+
+TEST_F(FurtherSegmentTest, SaysNothingOfTheProcessItself) {
+  further_.writer().unwitnessed_flows = 99;
+  further_.writer().attach = RAILWITNESS_ATTACH_LATE;
+  further_.writer().threads = further_.writer().rails = further_.writer().comms = UINT32_MAX;
+  const model::Process& process = read_both();
+  EXPECT_EQ(process.unwitnessed_flows, 0u);
+  EXPECT_EQ(process.attach, model::Attach::kStub);
+  EXPECT_EQ(process.segment_problem, "");
+}
+
+TEST_F(FurtherSegmentTest, IsJudgedByWhatItSaidBefore) {
+  read_both();
+  further_.add_flow(259);
+  further_.state(0).posted = 7;
+  EXPECT_EQ(read_both().segment_problem, "");
+  further_.identity(1).qpn = 4711;  // and the same sequence: not looked at
+  further_.state(1).posted = 4;
+  EXPECT_EQ(read_both().segment_problem, "flow 257: posted went back from 5 to 4");
+  EXPECT_EQ(process_.flows[2].qpn, 258u);
+  further_.identity(0).sequence = 3;  // being written: left out, the others stay what they are
+  ASSERT_THAT(read_both().flows, SizeIs(3));
+  EXPECT_EQ(process_.flows[1].index, 257u);
+  further_.identity(0).sequence = 4;
+  further_.identity(0).qpn = 300;
+  ASSERT_THAT(read_both().flows, SizeIs(4));
+  EXPECT_EQ(process_.flows[1].qpn, 300u);
+}
+
+TEST_F(FurtherSegmentTest, IsReadNoFurtherThanThereIsRoom) {
+  ASSERT_THAT(read_both(2).flows, SizeIs(2));
+  EXPECT_EQ(reader_->lines_in_use(), 3u);
+  EXPECT_EQ(process_.flows[1].qpn, 257u);
+  EXPECT_THAT(read_both(0).flows, SizeIs(0));
+  EXPECT_THAT(read_both().flows, SizeIs(3));
+}
+
+TEST_F(FurtherSegmentTest, FullOfNoiseGivesNoMoreFlowsThanItHasLines) {
+  std::mt19937_64 random(3);
+  for (int round = 0; round < 20; ++round) {
+    for (std::byte& byte : further_.bytes()) byte = static_cast<std::byte>(random());
+    ASSERT_LE(read_both().flows.size(), size_t{1 + 512});
+    for (const model::Flow& flow : process_.flows) ASSERT_LE(flow.last_post_mono_ns.value_or(0), kNow);
+  }
+}
+
 TEST_F(SegmentReaderTest, LivesThroughAJobThatWritesNoiseAndPunchesHolesAllTheTime) {
   std::atomic<bool> stop = false;
   std::latch started(2);

@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 
 #include "probes/sidecar/clock.h"
+#include "probes/sidecar/process_table.h"
 #include "tests/probes/sidecar/fake_plugin.h"
 
 namespace railwitness::sidecar {
@@ -224,6 +225,133 @@ TEST_F(HandoverServerTest, TakesNoDescriptorThatIsPushedAtIt) {
   EXPECT_THAT(served.arrived, SizeIs(sent ? 1 : 0));
   const size_t for_the_segment = sent ? 2 : 0;  // ours, and the one that waits in the socket is not open yet
   EXPECT_LE(open_descriptors(), before + for_the_segment);
+}
+
+// --- further segments
+
+railwitness_request request_for(uint32_t part) {
+  railwitness_request request{};
+  request.magic = RAILWITNESS_REQUEST_MAGIC;
+  request.request_bytes = sizeof(request);
+  request.part = part;
+  return request;
+}
+
+class FurtherSegments : public HandoverServerTest {
+ protected:
+  // A job that has its first segment.
+  ring::UniqueFd connect_job() {
+    ring::UniqueFd job = connect_to(path());
+    connection_ = hand_over(job).connection;
+    EXPECT_TRUE(receive_welcome(job, 1000).has_value());
+    return job;
+  }
+  std::optional<Welcomed> ask(const ring::UniqueFd& job, uint32_t part) {
+    EXPECT_TRUE(send_message(job, request_for(part)));
+    HandoverServer::Served served = server_->serve(now_mono_ns());
+    for (FurtherSegment& further : served.further) given_.push_back(std::move(further));
+    lost_.insert(lost_.end(), served.lost.begin(), served.lost.end());
+    return receive_welcome(job, 0);
+  }
+  static uint32_t status_of(const std::optional<Welcomed>& welcomed) {
+    return welcomed ? welcomed->welcome.status : UINT32_MAX;
+  }
+
+  uint64_t connection_ = 0;
+  std::vector<FurtherSegment> given_;
+  std::vector<uint64_t> lost_;
+};
+
+TEST_F(FurtherSegments, AreGivenOnRequestOneAfterTheOther) {
+  const ring::UniqueFd job = connect_job();
+  uint32_t blocks = 0;
+  for (uint32_t part = 1; part < 5; ++part) {
+    const auto welcomed = ask(job, part);
+    ASSERT_EQ(status_of(welcomed), uint32_t{RAILWITNESS_WELCOME_OK}) << part;
+    EXPECT_EQ(welcomed->welcome.part, part);
+    railwitness_segment_header header{};
+    ASSERT_EQ(pread(welcomed->segment.get(), &header, sizeof(header), 0), static_cast<ssize_t>(sizeof(header)));
+    EXPECT_EQ(header.part, part);
+    EXPECT_EQ(header.flow_capacity, RAILWITNESS_PART_FLOWS(part));
+    EXPECT_EQ(header.thread_capacity + header.rail_capacity + header.comm_capacity + header.control_capacity, 0u);
+    EXPECT_EQ(header.segment_bytes, welcomed->welcome.segment_bytes);
+    EXPECT_EQ(ftruncate(welcomed->segment.get(), 0), -1);
+    ASSERT_THAT(given_, SizeIs(part));
+    EXPECT_EQ(given_.back().connection, connection_);
+    EXPECT_EQ(given_.back().segment.part, part);
+    blocks += RAILWITNESS_PART_FLOWS(part) / 256;
+  }
+  EXPECT_EQ(seats_.blocks_taken(), blocks);
+  EXPECT_EQ(server_->counters().further, 4u);
+}
+
+TEST_F(FurtherSegments, OutOfOrderAreRefusedAndTheConnectionStays) {
+  const ring::UniqueFd job = connect_job();
+  for (const uint32_t part : {0u, 2u, 7u, UINT32_MAX}) {
+    const auto welcomed = ask(job, part);
+    EXPECT_EQ(status_of(welcomed), uint32_t{RAILWITNESS_WELCOME_FULL}) << part;
+    EXPECT_FALSE(welcomed->segment.is_open());
+  }
+  EXPECT_THAT(given_, IsEmpty());
+  EXPECT_EQ(seats_.blocks_taken(), 0u);
+  EXPECT_GT(server_->counters().further_refused_mono_ns, 0);
+  EXPECT_EQ(status_of(ask(job, 1)), uint32_t{RAILWITNESS_WELCOME_OK});
+}
+
+TEST_F(FurtherSegments, AskedForWithoutEndCostNothingAndEndTheConnection) {
+  const ring::UniqueFd job = connect_job();
+  const size_t before = open_descriptors();
+  for (int i = 0; i < 5000 && lost_.empty(); ++i) ask(job, 5);
+  EXPECT_THAT(lost_, testing::ElementsAre(connection_));
+  EXPECT_LE(server_->counters().further_refused, 20u);
+  EXPECT_LT(open_descriptors(), before) << "the connection itself";
+  EXPECT_EQ(seats_.blocks_taken(), 0u);
+}
+
+TEST_F(FurtherSegments, OfAJobThatAsksAndDiesAreGivenBack) {
+  const int32_t pid = getpid();
+  Seats seats(4);
+  ASSERT_TRUE(seats.try_take(1) && seats.try_take_part(1, 1));
+  ProcessTable table("/nowhere", seats);
+  table.add({9, pid, 1, "job", *ring::make_segment(1, "")}, now_mono_ns());
+  table.add_part({9, 1, *ring::make_segment(2, "", 1)});
+  table.lose_connection(9, now_mono_ns());
+  EXPECT_EQ(table.facts().at(0).state, model::ProcessState::kGone);
+  EXPECT_EQ(seats.taken(), 0u);
+  EXPECT_EQ(seats.blocks_taken(), 0u);
+  ASSERT_TRUE(seats.try_take_part(1, 2));
+  table.add_part({9, 1, *ring::make_segment(3, "", 2)});
+  EXPECT_EQ(seats.blocks_taken(), 0u) << "asked for by a child that held the socket";
+}
+
+TEST(Seats, LeaveAQuarterOfTheBlocksToOthers) {
+  Seats seats(4, 16);
+  EXPECT_TRUE(seats.try_take_part(1, 1) && seats.try_take_part(1, 2) && seats.try_take_part(1, 2));
+  EXPECT_FALSE(seats.try_take_part(1, 2)) << "12 of 16";
+  EXPECT_TRUE(seats.try_take_part(1, 1));
+  EXPECT_FALSE(seats.try_take_part(1, 1));
+  EXPECT_TRUE(seats.try_take_part(2, 2));
+  EXPECT_FALSE(seats.try_take_part(3, 1));
+  seats.give_back_part(1, 2);
+  EXPECT_TRUE(seats.try_take_part(3, 1));
+}
+
+TEST_F(HandoverServerTest, MakesItsSocketAgainWhenSomebodyRemovedIt) {
+  EXPECT_FALSE(*server_->mend()) << "nothing to do";
+  const ring::UniqueFd before = connect_to(path());
+  const uint64_t connection = hand_over(before).connection;
+  std::filesystem::remove_all(folder_.at("run"));
+  EXPECT_FALSE(connect_to(path()).is_open());
+  EXPECT_TRUE(*server_->mend());
+  EXPECT_FALSE(*server_->mend());
+  const ring::UniqueFd after = connect_to(path());
+  ASSERT_TRUE(after.is_open());
+  EXPECT_NE(hand_over(after).connection, connection) << "and serves on it";
+  EXPECT_FALSE(is_closed(before, 0) && !receive_welcome(before, 0)) << "who was connected stays so";
+  std::filesystem::remove(path());
+  const auto other = UnixListener::open({path(), SOCK_SEQPACKET, 0666, "--socket"});
+  ASSERT_TRUE(other.ok());
+  EXPECT_THAT(server_->mend().status().message(), HasSubstr("is serving it already"));
 }
 
 TEST(UnixListener, TakesThePlaceOfADeadSidecar) {

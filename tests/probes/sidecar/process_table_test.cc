@@ -175,6 +175,75 @@ TEST_F(ProcessTableTest, ForgetsTheGoneWhenThereAreTooMany) {
   EXPECT_EQ(seats_.taken(), 0u);
 }
 
+// A segment that says it has `flows` flows, all in use; of every tenth a request is outstanding.
+ring::Segment full_segment(uint32_t part, uint32_t flows) {
+  ring::Segment segment = *ring::make_segment(1, "", part);
+  const ring::Geometry& g = segment.geometry;
+  railwitness_writer writer{};
+  writer.clock = RAILWITNESS_CLOCK_MONO_NS;
+  writer.flows = flows;
+  std::vector<railwitness_identity> identities(flows);
+  std::vector<railwitness_state> states(flows);
+  for (uint32_t i = 0; i < flows; ++i) {
+    identities[i].sequence = 2;
+    identities[i].qpn = i;
+    if (i % 10 == 0) states[i].posted = states[i].oldest_post_ticks = 1;
+  }
+  const auto write = [&](uint64_t at, const void* what, size_t bytes) {
+    if (pwrite(segment.fd.get(), what, bytes, static_cast<off_t>(at)) != static_cast<ssize_t>(bytes)) std::abort();
+  };
+  write(g.writer_offset, &writer, sizeof(writer));
+  write(g.identities_offset, identities.data(), flows * sizeof(identities[0]));
+  write(g.states_offset, states.data(), flows * sizeof(states[0]));
+  return segment;
+}
+
+TEST_F(ProcessTableTest, JoinsTheSegmentsOfOneProcess) {
+  ASSERT_TRUE(seats_.try_take(7) && seats_.try_take_part(7, 1));
+  table_.add({1, 0, 7, "job", full_segment(0, 256)}, now_mono_ns());
+  table_.add_part({1, 7, full_segment(1, 100)});
+  table_.add_part({99, 7, full_segment(1, 100)});  // of nobody
+  table_.read(now_mono_ns());
+  EXPECT_THAT(only().flows, SizeIs(356));
+  EXPECT_EQ(only().flows.back().index, 355u);
+  size_t left_out = 0;
+  const auto few = table_.facts(40, left_out);
+  ASSERT_THAT(few.at(0).flows, SizeIs(40));
+  EXPECT_EQ(left_out, 316u);
+  EXPECT_THAT(table_.totals(few), testing::ElementsAre("process 0 has 356 flows, of which 40 are told here"));
+  EXPECT_THAT(table_.totals(table_.facts()), IsEmpty());
+  for (size_t i = 0; i < 36; ++i) EXPECT_TRUE(few[0].flows[i].oldest_post_mono_ns.has_value()) << i;
+  EXPECT_THAT(only().flows, SizeIs(356)) << "the table keeps them";
+}
+
+TEST_F(ProcessTableTest, KeepsOfTheGoneWhatMattersAndNoMore) {
+  for (uint64_t i = 0; i < ProcessTable::kMaxGone; ++i) {
+    ASSERT_TRUE(seats_.try_take(1000));
+    table_.add({i, 0, 1000, "job", full_segment(0, 256)}, now_mono_ns());
+    table_.lose_connection(i, now_mono_ns());
+  }
+  table_.read(now_mono_ns());
+  size_t flows = 0;
+  for (const model::Process& process : table_.facts()) flows += process.flows.size();
+  EXPECT_THAT(table_.facts(), SizeIs(ProcessTable::kMaxGone)) << "each is remembered";
+  EXPECT_EQ(flows, ProcessTable::kMaxGoneFlows);
+  EXPECT_THAT(table_.facts().back().flows, SizeIs(256)) << "the last one with all";
+  EXPECT_THAT(table_.facts().front().flows, IsEmpty());
+}
+
+TEST_F(ProcessTableTest, ReadsNoMoreLinesThanItHasRoomForAndLeavesSomeToOtherUsers) {
+  for (uint64_t i = 0; i < 13; ++i) {
+    ASSERT_TRUE(seats_.try_take(1000));
+    table_.add({i, 0, 1000, "job", full_segment(0, 0)}, now_mono_ns());
+    table_.add_part({i, 1000, full_segment(4, 4096)});
+  }
+  ASSERT_TRUE(seats_.try_take(1001));
+  table_.add({77, 0, 1001, "other", full_segment(0, 256)}, now_mono_ns());
+  table_.read(now_mono_ns());
+  EXPECT_EQ(table_.lines_not_read(), 13 * 4096u - Shares::most_of_one_user(ProcessTable::kMaxLines));
+  EXPECT_THAT(table_.facts().back().flows, SizeIs(256));
+}
+
 TEST(Seats, CountUsersAndAll) {
   Seats seats(4);
   EXPECT_TRUE(seats.try_take(1) && seats.try_take(1) && seats.try_take(1));

@@ -278,6 +278,15 @@ TEST_F(SidecarTest, RemovesItsSocketsAtTheEnd) {
   EXPECT_FALSE(std::filesystem::exists(options_.control_socket));
 }
 
+TEST_F(SidecarTest, MakesSocketsAgainThatSomebodyRemoved) {
+  start();
+  std::filesystem::remove(options_.socket);
+  std::filesystem::remove(options_.control_socket);
+  ASSERT_TRUE(wait_for([this] { return connect_to(options_.control_socket, SOCK_STREAM).is_open(); }));
+  ASSERT_TRUE(wait_for([this] { return StuckJob(options_.socket).has_segment(); }));
+  EXPECT_TRUE(wait_for([this] { return facts().processes.size() == 1; }));
+}
+
 TEST_F(SidecarTest, RefusesAUrlThatIsNone) {
   options_.nats_url = "http://here:80";
   EXPECT_FALSE(run(options_, [] { return true; }).ok());
