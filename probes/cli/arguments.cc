@@ -91,6 +91,38 @@ void add_ls(CLI::App& app, LsOptions& options) {
                     "  railwitness ls --json | jq '.rails[] | {device, state}'\n"));
 }
 
+void add_env(CLI::App& app, EnvOptions& options) {
+  CLI::Option* pid = app.add_option("--pid", options.pid, "environment of this process instead of ours")
+                         ->check(CLI::Range(1, 1 << 22));
+  app.add_flag("--markdown", options.markdown, "the rows alone, as docs/knobs.md has them")->excludes(pid);
+  app.add_flag("--json", options.json, "as JSON");
+  app.footer(footer(
+      "Every RAILWITNESS_* variable with its value, what is misspelt or wrong, and what NCCL's variables mean for us,\n"
+      "from the environment and NCCL's files (/etc/nccl.conf, ~/.nccl.conf, NCCL_CONF_FILE). Exit status 1 if "
+      "something\n"
+      "is misspelt, wrong, or keeps NCCL from railwitness.",
+      "  railwitness env\n"
+      "  railwitness env --pid $(pgrep -n python)\n"
+      "  RAILWITNESS_SOKET=/run/x railwitness env\n"));
+}
+
+void add_doctor(CLI::App& app, DoctorOptions& options) {
+  app.add_option("log", options.logs, "logs of one job, written with NCCL_DEBUG=INFO; - is standard input");
+  app.add_option("--nccl", options.nccl, "path of libnccl.so.2 (default: where the loader finds it)");
+  app.add_option("--plugin", options.plugin, "path of libnccl-net-railwitness.so (default: where NCCL would look)");
+  add_knob(app, "--socket", options.socket, "RAILWITNESS_SOCKET")->capture_default_str();
+  add_knob(app, "--control-socket", options.control_socket, "RAILWITNESS_CONTROL_SOCKET")->capture_default_str();
+  add_knob(app, "--lldp-command", options.lldp_command, "RAILWITNESS_LLDP_COMMAND")->capture_default_str();
+  app.add_flag("--json", options.json, "as JSON");
+  app.footer(footer(
+      "What works on this host and what does not, each with what was seen and the way out. With logs: was the plugin\n"
+      "used, how, by which ranks, and if not why. Exit status 1 if something is bad, or a rank does not use it.",
+      "  railwitness doctor\n"
+      "  railwitness doctor --nccl .venv/lib/python3.11/site-packages/nvidia/nccl/lib/libnccl.so.2\n"
+      "  railwitness doctor slurm-4242.out\n"
+      "  zcat logs/rank*.gz | railwitness doctor - --json\n"));
+}
+
 // Empty if the word is a subcommand or an option.
 std::string unknown_word(const CLI::App& app, const std::string& word) {
   if (word.empty() || word == "-h" || word == "--help" || word == "--version") return {};
@@ -122,15 +154,22 @@ Command parse_arguments(const std::vector<std::string>& arguments) {
   bool no_pings = false;
   CorrelateOptions correlate;
   LsOptions ls;
+  EnvOptions env;
+  DoctorOptions doctor;
+  doctor.socket = sidecar.socket;
+  doctor.lldp_command = sidecar.lldp_command;
   VersionOptions version;
   CLI::App* sidecar_app = app.add_subcommand("sidecar", "the daemon of a node");
   CLI::App* correlate_app = app.add_subcommand("correlate", "the word of the whole cluster");
   CLI::App* ls_app = app.add_subcommand("ls", "what the sidecar of this node sees");
+  CLI::App* env_app = app.add_subcommand("env", "variables: values, meanings, what is misspelt");
+  CLI::App* doctor_app = app.add_subcommand("doctor", "what works on this host; what a job's log says of the plugin");
   CLI::App* version_app = app.add_subcommand("version", "which version this is");
   app.footer(footer("",
                     "  railwitness sidecar --nats nats://10.0.0.1:4222\n"
                     "  railwitness correlate --nats nats://10.0.0.1:4222\n"
                     "  railwitness ls\n"
+                    "  railwitness doctor\n"
                     "  railwitness COMMAND --help\n"));
   app.set_version_flag("--version", fmt::format("railwitness {}", RAILWITNESS_VERSION));
   app.require_subcommand(1);
@@ -140,6 +179,8 @@ Command parse_arguments(const std::vector<std::string>& arguments) {
   add_sidecar(*sidecar_app, sidecar, no_pings);
   add_correlate(*correlate_app, correlate);
   add_ls(*ls_app, ls);
+  add_env(*env_app, env);
+  add_doctor(*doctor_app, doctor);
   version_app->add_flag("--json", version.json, "as JSON");
   version_app->footer(footer("", "  railwitness version\n  railwitness version --json\n"));
 
@@ -159,6 +200,8 @@ Command parse_arguments(const std::vector<std::string>& arguments) {
   }
   if (correlate_app->parsed()) return correlate;
   if (ls_app->parsed()) return ls;
+  if (env_app->parsed()) return env;
+  if (doctor_app->parsed()) return doctor;
   return version;
 }
 

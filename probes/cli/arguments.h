@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "probes/cli/correlate.h"
+#include "probes/cli/doctor.h"
+#include "probes/cli/env.h"
 #include "probes/cli/ls.h"
 #include "probes/sidecar/sidecar.h"
 
@@ -25,7 +27,8 @@ struct Answer {
   std::string out, err;
 };
 
-using Command = std::variant<Answer, sidecar::Options, CorrelateOptions, LsOptions, VersionOptions>;
+using Command = std::variant<Answer, sidecar::Options, CorrelateOptions, LsOptions, EnvOptions, DoctorOptions,
+                             VersionOptions>;
 
 // `arguments` without the program's name. Environment variables fill what the command line does not say.
 Command parse_arguments(const std::vector<std::string>& arguments);

@@ -9,6 +9,8 @@
 #include "fmt/format.h"
 #include "probes/cli/arguments.h"
 #include "probes/cli/correlate.h"
+#include "probes/cli/doctor.h"
+#include "probes/cli/env.h"
 #include "probes/cli/ls.h"
 #include "probes/sidecar/sidecar.h"
 #include "railwitness/abi/segment.h"
@@ -49,6 +51,8 @@ struct Runner {
   }
   int operator()(const CorrelateOptions& options) const { return run_correlate(options, Streams{}, should_stop); }
   int operator()(const LsOptions& options) const { return (*this)(run_ls(options)); }
+  int operator()(const EnvOptions& options) const { return (*this)(run_env(options)); }
+  int operator()(const DoctorOptions& options) const { return (*this)(run_doctor(options)); }
   int operator()(const VersionOptions& options) const {
     if (options.json) {
       fmt::print("{{\"version\":\"{}\",\"segment_major\":{},\"segment_minor\":{}}}\n", RAILWITNESS_VERSION,

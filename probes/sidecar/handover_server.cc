@@ -219,7 +219,7 @@ void HandoverServer::answer(uint64_t id, const CheckedHello& hello, int64_t now_
   Connection& connection = connections_.at(id);
   railwitness_welcome_status status = hello.status;
   if (status == RAILWITNESS_WELCOME_BAD_HELLO) ++counters_.bad_hellos;
-  if (status == RAILWITNESS_WELCOME_VERSION) {
+  if (status == RAILWITNESS_WELCOME_VERSION && !hello.only_asks) {
     ++counters_.other_versions;
     counters_.other_version_mono_ns = now_mono_ns;
   }

@@ -14,6 +14,7 @@ CheckedHello check_hello(std::span<const std::byte> message_untrusted) {
   if (hello_untrusted.magic != RAILWITNESS_HANDOVER_MAGIC) return checked;
   if (hello_untrusted.abi_major != RAILWITNESS_ABI_MAJOR) {
     checked.status = RAILWITNESS_WELCOME_VERSION;
+    checked.only_asks = hello_untrusted.abi_major == RAILWITNESS_HANDOVER_ASKS;
     return checked;
   }
   if (hello_untrusted.hello_bytes != message_untrusted.size()) return checked;

@@ -13,6 +13,7 @@ namespace railwitness::sidecar {
 struct CheckedHello {
   railwitness_welcome_status status = RAILWITNESS_WELCOME_BAD_HELLO;
   std::string job;  // filtered
+  bool only_asks = false;  // `railwitness doctor`: no job of another version
 };
 
 // Any bytes. A longer hello of a later minor is taken by its known part.

@@ -13,6 +13,7 @@
 #include "railwitness/abi/segment.h"
 
 #define RAILWITNESS_HANDOVER_MAGIC 0x4F4C4C4548575752ull /* "RWWHELLO" */
+#define RAILWITNESS_HANDOVER_ASKS 0xFFFFu /* abi_major of a hello that only asks who is there: RAILWITNESS_WELCOME_VERSION */
 #define RAILWITNESS_DEFAULT_SOCKET "/run/railwitness/sidecar.sock"
 
 struct railwitness_hello {

@@ -86,6 +86,8 @@ inline constexpr Knob kAll[] = {
     // Where railwitness is built and tested.
     {"RAILWITNESS_NCCL_ROOT", kBuild, Type::kPath, "", "", 0, 0, "", "0.1.0",
      "folder with include/nccl.h and lib/libnccl.so.2; unset: /usr/local/cuda, else wheels from PyPI"},
+    {"RAILWITNESS_NCCL_CACHE", kTests, Type::kPath, "", "", 0, 0, "", "0.1.0",
+     "folder of further releases of NCCL that tests fetch; unset: ~/.cache/railwitness/nccl"},
     {"RAILWITNESS_TEST_FIXTURES", kTests, Type::kPath, "", "", 0, 0, "", "0.1.0",
      "folder with further input files for the tests of readers"},
 };

@@ -34,7 +34,8 @@ T parsed(const std::vector<std::string>& words) {
 
 TEST(Arguments, HelpOfEveryCommandHasExamplesAndExitStatus) {
   for (const std::vector<std::string>& words : std::vector<std::vector<std::string>>{
-           {"--help"}, {"sidecar", "--help"}, {"correlate", "--help"}, {"ls", "--help"}, {"version", "--help"}}) {
+           {"--help"}, {"sidecar", "--help"}, {"correlate", "--help"}, {"ls", "--help"}, {"env", "--help"}, {"doctor", "--help"},
+           {"version", "--help"}}) {
     const Answer answer = parsed<Answer>(words);
     EXPECT_EQ(answer.exit_code, 0);
     EXPECT_THAT(answer.out, HasSubstr("Examples:"));

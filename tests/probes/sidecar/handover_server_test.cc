@@ -115,6 +115,21 @@ TEST_F(HandoverServerTest, AnswersAnotherVersionWithItsOwn) {
   EXPECT_EQ(welcomed->welcome.abi_major, RAILWITNESS_ABI_MAJOR);
   EXPECT_FALSE(welcomed->segment.is_open());
   EXPECT_TRUE(is_closed(job, 1000));
+  EXPECT_EQ(server_->counters().other_versions, 1u);
+}
+
+TEST_F(HandoverServerTest, WhoOnlyAsksIsAnsweredAndCountsAsNoJob) {
+  const ring::UniqueFd doctor = connect_to(path());
+  railwitness_hello hello = honest_hello();
+  hello.abi_major = RAILWITNESS_HANDOVER_ASKS;
+  send_message(doctor, hello);
+  EXPECT_THAT(serve().arrived, IsEmpty());
+  const auto welcomed = receive_welcome(doctor, 1000);
+  ASSERT_TRUE(welcomed.has_value());
+  EXPECT_EQ(welcomed->welcome.abi_major, RAILWITNESS_ABI_MAJOR);
+  EXPECT_FALSE(welcomed->segment.is_open());
+  EXPECT_EQ(server_->counters().other_versions, 0u);
+  EXPECT_EQ(seats_.taken(), 0u);
 }
 
 TEST_F(HandoverServerTest, RefusesHalfAMessageAndAnotherMagic) {
