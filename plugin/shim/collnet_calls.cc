@@ -5,7 +5,6 @@ namespace {
 
 constinit bool is_open = false, is_out = false;
 constinit void* shared_context = nullptr;  // of the versions without contexts
-constinit char no_context = 0;
 
 }  // namespace
 
@@ -13,9 +12,11 @@ bool has_collnet() noexcept { return is_open && collnet(); }
 
 Result coll_init(void** context, uint64_t comm_id, nccl::Logger log) noexcept {
   start(log);
-  if (context) *context = &no_context;
+  // Without devices the context stays null: NCCL 2.28.3 then forgets our table but calls finalize through it, and
+  // crashes, for every context that is not.
+  if (context) *context = nullptr;
   if (!collnet() || is_out) return nccl::kSuccess;
-  void* theirs = &no_context;
+  void* theirs = nullptr;
   const Result result = collnet()->init(&theirs, comm_id, log);
   if (context) *context = theirs;
   if (is_open) return result;
@@ -29,7 +30,7 @@ Result coll_init_shared(nccl::Logger log) noexcept {
 }
 
 Result coll_finalize(void* context) noexcept {
-  return collnet() && context && context != &no_context ? collnet()->finalize(context) : nccl::kSuccess;
+  return collnet() && context ? collnet()->finalize(context) : nccl::kSuccess;
 }
 
 Result coll_devices(int* count) noexcept {

@@ -120,10 +120,10 @@ void expect_it_works(Table& table) {
 
 TEST(CollNet, HasNoDevicesWithoutAPluginThatHasIt) {
   engine::choose_collnet(nullptr);
-  void* context = nullptr;
+  void* context = &fake;
   int count = -1;
   EXPECT_EQ(init(ncclCollNetPlugin_v11, &context), nccl::kSuccess);
-  EXPECT_NE(context, nullptr);
+  EXPECT_EQ(context, nullptr) << "NCCL 2.28.3 crashes at the end of a communicator otherwise";
   EXPECT_EQ(ncclCollNetPlugin_v11.devices(&count), nccl::kSuccess);
   EXPECT_EQ(count, 0);
   EXPECT_EQ(ncclCollNetPlugin_v11.finalize(context), nccl::kSuccess);
