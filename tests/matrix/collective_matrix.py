@@ -108,12 +108,16 @@ class Mode:
     since: tuple = KERNELS_SINCE
 
 
+# 2.28.3 to 2.29.7 close the library with the last communicator and forget its name: without this the second communicator
+# runs over NCCL's own transport, and says so at INFO only.
+KEEP = {'NCCL_NET_PLUGIN_REF_COUNT': '1'}
+
 MODES = {mode.name: mode for mode in (
     Mode('none', '', {}, 'Socket'),
     Mode('probe', 'probe', {}, 'probe', PROBE_SINCE),
     Mode('tap', 'railwitness', {'RAILWITNESS_MODE': 'tap'}, 'Socket'),
-    Mode('chain', 'railwitness', {'RAILWITNESS_MODE': 'chain:{build}/tests/cpugpu/libprobe_plugin.so'}, 'railwitness'),
-    Mode('ofi', 'railwitness', {'RAILWITNESS_MODE': 'ofi', 'FI_PROVIDER': 'tcp'}, 'railwitness'))}
+    Mode('chain', 'railwitness', {'RAILWITNESS_MODE': 'chain:{build}/tests/cpugpu/libprobe_plugin.so', **KEEP}, 'railwitness'),
+    Mode('ofi', 'railwitness', {'RAILWITNESS_MODE': 'ofi', 'FI_PROVIDER': 'tcp', **KEEP}, 'railwitness'))}
 
 
 def environment(args, nccl, mode, case, directory):
