@@ -1,6 +1,6 @@
-// A connection: libfabric's objects, the side channel, and the requests under way. Each has an endpoint and a completion
-// queue of its own, so its progress thread shares nothing with other connections and takes no lock of ours, and closing
-// the endpoint is certain to end all access to NCCL's buffers (docs/wire.md, docs/decisions).
+// A connection: libfabric's objects, the side channel, and the requests under way. Each has all of libfabric's objects to
+// itself, from the fabric down, so its progress thread shares nothing with other connections and takes no lock of ours, and
+// closing is certain to end all access to NCCL's buffers (docs/decisions/0005-ofi-endpoints.md).
 #ifndef RAILWITNESS_PLUGIN_OFI_COMM_H_
 #define RAILWITNESS_PLUGIN_OFI_COMM_H_
 
@@ -95,6 +95,8 @@ struct Comm : Object {
   bool is_send;
   Device* device;
   const Devices* devices;
+  fid_fabric* fabric;
+  fid_domain* domain;
   fid_ep* endpoint;
   fid_cq* completions;
   fid_av* addresses;
@@ -134,6 +136,7 @@ struct Comm : Object {
 Result open_endpoint(Comm* comm, Frame* frame);
 Result set_peer(Comm* comm, const Frame& theirs, const Agreement& agreement);
 
+// Not in the registry until NCCL gets it: before that, who makes it owns it.
 Comm* make_comm(const Devices& devices, Device* device, void* context, bool is_send);
 void close_comm(Comm* comm);  // says goodbye, ends all access to buffers, frees
 

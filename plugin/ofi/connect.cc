@@ -16,14 +16,15 @@ namespace {
 using Is = SideChannel::Is;
 
 struct Connecting : Object {
-  enum class Stage : uint8_t { kReaching, kGreeting, kWaiting, kChecking, kRefusing } stage;
+  enum class Stage : uint8_t { kReaching, kGreeting, kWaiting, kConfirming, kChecking, kRefusing } stage;
   Devices* devices;
   Device* device;
   Terms mine, theirs;
   sockaddr_storage address;
   Deadline deadline;
   Comm* comm;
-  char refusal[200];
+  bool is_foreign;    // the handle is of NCCL's own transport
+  char refusal[200];  // why not, if not
 };
 
 constexpr uint32_t kRefusingTimeoutS = 5;
@@ -46,17 +47,14 @@ void discard(Connecting* c) {
   return result;
 }
 
+constexpr const char* kWayOut = "set NCCL_NET_PLUGIN=railwitness and RAILWITNESS_MODE=ofi on every rank";
+
 Result refuse_bytes(const Device& device, Handed handed, const sockaddr_storage& address) {
-  constexpr const char* kWayOut = "set NCCL_NET_PLUGIN=railwitness and RAILWITNESS_MODE=ofi on every rank";
   const AddressText text(address);
   switch (handed) {
     case Handed::kZeros:
       say(nccl::kLogWarn, "%s: the peer's connect handle is all zeros: its network plugin has not listened; %s", device.name,
           kWayOut);
-      break;
-    case Handed::kNcclOwn:
-      say(nccl::kLogWarn, "%s: the peer at %s uses another transport (its handle looks like that of NCCL's own socket or "
-          "InfiniBand transport); %s", device.name, text.text, kWayOut);
       break;
     case Handed::kDamaged:
       say(nccl::kLogWarn, "%s: the connect handle of the peer at %s is damaged", device.name, text.text);
@@ -69,7 +67,7 @@ Result refuse_bytes(const Device& device, Handed handed, const sockaddr_storage&
 }
 
 Connecting* begin(Devices* devices, void* context, Device* device, void* handle, const Terms& theirs,
-                  const sockaddr_storage& address) {
+                  const sockaddr_storage& address, bool is_foreign) {
   auto* c = new (std::nothrow) Connecting{};
   if (!c) return nullptr;
   c->kind = Object::Kind::kConnecting;
@@ -81,7 +79,7 @@ Connecting* begin(Devices* devices, void* context, Device* device, void* handle,
   c->mine = own_terms(*devices, *device, theirs.cookie);
   c->theirs = theirs;
   c->address = address;
-  c->deadline.start(devices->settings.connect_timeout_s);
+  c->is_foreign = is_foreign;
   enlist(c);
   c->comm = make_comm(*devices, device, context, true);
   if (!c->comm) return discard(c), nullptr;
@@ -89,20 +87,32 @@ Connecting* begin(Devices* devices, void* context, Device* device, void* handle,
   c->comm->peer_address = address;
   memcpy(c->comm->peer_device, theirs.device, sizeof theirs.device);
   const Agreement agreement = agree(c->mine, theirs);
-  if (agreement.refused != Field::kNone)
+  if (is_foreign)
+    snprintf(c->refusal, sizeof c->refusal, "the peer uses another transport (its handle looks like that of NCCL's own "
+             "socket or InfiniBand transport); %s", kWayOut);
+  else if (agreement.refused != Field::kNone)
     describe_refusal(agreement.refused, c->mine, theirs, c->refusal, sizeof c->refusal);
+  if (c->refusal[0]) c->deadline.start(kRefusingTimeoutS);
+  c->deadline.start(devices->settings.connect_timeout_s);
   return c;
+}
+
+// So that the other side does not wait for us either.
+void tell_refusal(Connecting* c) {
+  if (c->is_foreign) {
+    const NcclOpening opening{c->theirs.cookie, kNoPurpose};
+    c->comm->side.queue(&opening, offsetof(NcclOpening, purpose) + sizeof opening.purpose);
+    return;
+  }
+  char text[168];  // what is "here" for us is "there" for the peer
+  describe_refusal(agree(c->mine, c->theirs).refused, c->theirs, c->mine, text, sizeof text);
+  c->comm->side.queue(make_refusal(c->mine, text));
 }
 
 // The side channel is there: an endpoint, and its name to the peer. Or, where the handle is refused, why.
 Result greet(Connecting* c) {
   if (c->refusal[0]) {
-    // The peer's view: what is "here" for us is "there" for it.
-    char text[168];
-    describe_refusal(agree(c->mine, c->theirs).refused, c->theirs, c->mine, text, sizeof text);
-    c->comm->side.queue(make_refusal(c->mine, text));
-    c->deadline = {};
-    c->deadline.start(kRefusingTimeoutS);
+    tell_refusal(c);
     c->stage = Connecting::Stage::kRefusing;
     return nccl::kSuccess;
   }
@@ -117,8 +127,12 @@ Result greet(Connecting* c) {
 Result read_answer(Connecting* c) {
   Frame frame;
   Terms theirs;
-  if (!read_frame(c->comm->side.bytes(), &frame, &theirs))
-    return give_up(c, nccl::kRemoteError, "the answer is no frame of mode ofi; is something else listening there?");
+  if (!read_frame(c->comm->side.bytes(), &frame, &theirs)) {
+    c->comm->side.queue(make_refusal(c->mine, "the answer is damaged"));
+    c->comm->side.flush();
+    c->comm->side.close();
+    return give_up(c, nccl::kRemoteError, "the answer is no frame of mode ofi, or damaged; is something else listening there?");
+  }
   c->comm->side.take();
   if (frame.kind == static_cast<uint16_t>(Kind::kRefusal))
     return give_up(c, nccl::kRemoteError, "the peer refuses: %s", frame.text);
@@ -126,6 +140,10 @@ Result read_answer(Connecting* c) {
   if (agreement.refused != Field::kNone || frame.kind != static_cast<uint16_t>(Kind::kWelcome)) {
     char why[200];
     describe_refusal(agreement.refused, c->mine, theirs, why, sizeof why);
+    c->theirs = theirs;
+    tell_refusal(c);
+    c->comm->side.flush();
+    c->comm->side.close();
     return give_up(c, nccl::kRemoteError, "refused: %s", why);
   }
   c->theirs = theirs;
@@ -133,7 +151,10 @@ Result read_answer(Connecting* c) {
   note_differences(agreement, c->mine, theirs, c->address);
   if (const Result result = set_peer(c->comm, frame, agreement)) return discard(c), result;
   if (const Result result = start_receiving(c->comm)) return discard(c), result;
-  c->stage = Connecting::Stage::kChecking;
+  Frame confirm = make_frame(Kind::kConfirm, c->mine);
+  seal(&confirm);
+  c->comm->side.queue(confirm);
+  c->stage = Connecting::Stage::kConfirming;
   return nccl::kSuccess;
 }
 
@@ -169,6 +190,10 @@ Result step(Connecting* c, bool* is_ready) {
       is = side.receive();
       if (is == Is::kThere) return read_answer(c);
       break;
+    case Connecting::Stage::kConfirming:
+      is = side.flush();
+      if (is == Is::kThere) c->stage = Connecting::Stage::kChecking;
+      break;
     case Connecting::Stage::kChecking: return check_path(c, is_ready);
     case Connecting::Stage::kRefusing:
       is = side.flush();
@@ -188,15 +213,17 @@ Result connect(Devices* devices, void* context, int device, void* handle, void**
   Terms theirs;
   sockaddr_storage address;
   const Handed handed = read_handle(bytes, &theirs, &address);
-  if (handed != Handed::kOurs) return refuse_bytes(devices->list[device], handed, address);
+  if (handed != Handed::kOurs && handed != Handed::kNcclOwn) return refuse_bytes(devices->list[device], handed, address);
   auto* c = static_cast<Connecting*>(connecting_of(handle, theirs.cookie));
-  if (!c) c = begin(devices, context, &devices->list[device], handle, theirs, address);
+  if (!c) c = begin(devices, context, &devices->list[device], handle, theirs, address,
+                    handed == Handed::kNcclOwn);
   if (!c) return nccl::kSystemError;
   for (;;) {
     const Connecting::Stage before = c->stage;
     bool is_ready = false;
     if (const Result result = step(c, &is_ready)) return result;
     if (is_ready) {
+      enlist(c->comm);
       *send_comm = c->comm;
       c->comm = nullptr;
       discard(c);
@@ -204,6 +231,7 @@ Result connect(Devices* devices, void* context, int device, void* handle, void**
     }
     if (c->stage == before) break;
   }
+  if (c->deadline.is_over() && c->refusal[0]) return broke_off(c, Is::kGoingOn);
   if (c->deadline.is_over())
     return give_up(c, nccl::kRemoteError, "no answer in time; is the address reachable from %s, and the peer alive? "
                    "RAILWITNESS_OFI_CONNECT_TIMEOUT (seconds) is the limit", AddressText(c->device->address).text);

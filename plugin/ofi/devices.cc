@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <initializer_list>
 
 #include <ifaddrs.h>
 #include <limits.h>
@@ -233,14 +234,6 @@ Status find_devices(Devices* devices) {
     return Status::failed("libfabric knows none of the network interfaces that are wanted; compare `fi_info -t FI_EP_RDM` "
                           "with RAILWITNESS_OFI_IFNAME and NCCL_SOCKET_IFNAME");
   return Status::ok();
-}
-
-int open_domain(const Library& library, Device* device) {
-  const std::lock_guard lock(device->opening);
-  if (device->domain) return 0;
-  if (!device->fabric)
-    if (const int result = library.fabric(device->info->fabric_attr, &device->fabric, nullptr)) return result;
-  return fi_domain(device->fabric, device->info, &device->domain, nullptr);
 }
 
 bool needs_registration(const Device& device) {

@@ -5,8 +5,6 @@
 #include "plugin/ofi/library.h"
 #include "plugin/ofi/settings.h"
 
-#include <mutex>
-
 #include <sys/socket.h>
 
 #include <rdma/fi_domain.h>
@@ -25,10 +23,6 @@ struct Device {
   fi_info* info;
   // What a finished send means, with and without bytes: FI_DELIVERY_COMPLETE, FI_TRANSMIT_COMPLETE or 0.
   uint64_t completion, empty_completion;
-  // Opened at the first connection and never closed: connections come and go.
-  std::mutex opening;
-  fid_fabric* fabric;
-  fid_domain* domain;
 };
 
 struct Devices {
@@ -42,9 +36,6 @@ struct Devices {
 
 // Fills `devices` once. A status that is not ok says why there is none.
 Status find_devices(Devices* devices);
-
-// Fabric and domain of a device; 0 or a libfabric error (negative).
-int open_domain(const Library& library, Device* device);
 
 bool needs_registration(const Device& device);  // FI_MR_LOCAL
 

@@ -55,7 +55,9 @@ Handed read_handle(const uint8_t (&bytes)[nccl::kHandleBytes], Terms* terms, soc
   read_address(h.address, address);
   if (h.magic != kHandleMagic) {
     if (std::all_of(bytes, bytes + sizeof bytes, [](uint8_t b) { return b == 0; })) return Handed::kZeros;
-    return address->ss_family != AF_UNSPEC ? Handed::kNcclOwn : Handed::kGarbage;
+    if (address->ss_family == AF_UNSPEC) return Handed::kGarbage;
+    terms->cookie = h.magic;  // what its owner's listener expects to hear first
+    return Handed::kNcclOwn;
   }
   terms->wire_version = h.wire_version;
   if (h.wire_version != kWireVersion) {
@@ -90,7 +92,7 @@ bool read_frame(const uint8_t (&bytes)[sizeof(Frame)], Frame* frame, Terms* term
   memcpy(&as_sent, bytes, sizeof as_sent);
   if (as_sent.checksum != checksum_of(&as_sent, offsetof(Frame, checksum))) return false;
   if (frame->name_bytes > kMaxName) return false;
-  if (frame->kind < static_cast<uint16_t>(Kind::kHello) || frame->kind > static_cast<uint16_t>(Kind::kBye)) return false;
+  if (frame->kind < static_cast<uint16_t>(Kind::kHello) || frame->kind > static_cast<uint16_t>(Kind::kConfirm)) return false;
   const bool greets = frame->kind <= static_cast<uint16_t>(Kind::kWelcome);
   if (greets && (!is_plausible(frame->max_group, frame->max_requests) || frame->name_bytes == 0)) return false;
   terms->host_id = frame->host_id;

@@ -43,7 +43,7 @@ struct Handle {
 };
 static_assert(sizeof(Handle) == nccl::kHandleBytes && offsetof(Handle, magic) == 32);
 
-enum class Kind : uint16_t { kHello = 1, kWelcome = 2, kRefusal = 3, kBye = 4 };
+enum class Kind : uint16_t { kHello = 1, kWelcome = 2, kRefusal = 3, kBye = 4, kConfirm = 5 };
 
 // One message of the side channel. All of one size; the part up to `text` is the same in every wire version, so that a
 // refusal is understood across versions.
@@ -96,7 +96,15 @@ enum class Handed {  // what the memory that connect() got is
 void seal(Handle* handle);
 void seal(Frame* frame);
 
-// `terms` only where kOurs. `terms->wire_version` may differ from ours; nothing behind it may be believed then.
+// What NCCL's own listener (2.13 and later) reads from who connects: its magic, and what the socket is for. It waits on
+// after a wrong magic, but gives up at once with a wrong purpose.
+struct NcclOpening {
+  uint64_t magic;
+  int32_t purpose;  // NCCL's numbers are small
+};
+inline constexpr int32_t kNoPurpose = 0x52574f46;
+
+// `terms` only where kOurs; of kNcclOwn, `cookie` is its magic. `terms->wire_version` may differ from ours; nothing behind it may be believed then.
 Handed read_handle(const uint8_t (&bytes)[nccl::kHandleBytes], Terms* terms, sockaddr_storage* address);
 
 // False: not a frame of any wire version. Of another wire version, only magic to text are good.

@@ -34,7 +34,7 @@ struct Listening : Object {
   Caller callers[kMaxCallers];
   int next_caller;  // whose place is taken when all are
   Comm* comm;       // the right one has called
-  bool is_welcomed, is_ready_sent;
+  bool is_confirmed, is_ready_sent;
   Result failed;
 };
 
@@ -134,6 +134,24 @@ void take_callers(Listening* l) {
   }
 }
 
+// libfabric starts to connect only when the peer has agreed: provider net of 1.17 dies of a peer that goes away meanwhile.
+Result hear_confirmation(Listening* l) {
+  Comm* comm = l->comm;
+  const Is is = comm->side.receive();
+  if (is == Is::kGoingOn) return nccl::kSuccess;
+  Frame frame;
+  Terms theirs;
+  if (is != Is::kThere || !read_frame(comm->side.bytes(), &frame, &theirs))
+    return give_up(l, &comm->peer_address, "the peer has broken off the handshake (%s)",
+                   is == Is::kFailed ? strerror(comm->side.error()) : "end of stream");
+  comm->side.take();
+  if (frame.kind == static_cast<uint16_t>(Kind::kRefusal))
+    return give_up(l, &comm->peer_address, "the peer refuses: %s", frame.text);
+  l->is_confirmed = frame.kind == static_cast<uint16_t>(Kind::kConfirm);
+  return l->is_confirmed ? nccl::kSuccess
+                         : give_up(l, &comm->peer_address, "the peer has broken off the handshake (said goodbye)");
+}
+
 // The first message through libfabric goes from here to the sender: it proves the path, and one direction of opening
 // connections below libfabric never meets the other.
 Result finish(Listening* l) {
@@ -141,6 +159,7 @@ Result finish(Listening* l) {
   const Is is = comm->side.flush();
   if (is == Is::kFailed) return give_up(l, &comm->peer_address, "%s", strerror(comm->side.error()));
   if (is != Is::kThere) return nccl::kSuccess;
+  if (!l->is_confirmed) return hear_confirmation(l);
   if (!l->is_ready_sent) {
     comm->ready.kind = Operation::Kind::kReady;
     const ssize_t r = fi_tsend(comm->endpoint, &comm->ready_message, 8, nullptr, comm->peer,
@@ -217,6 +236,7 @@ Result accept(void* listen_comm, void** recv_comm) {
   if (l->comm) {
     if (const Result result = finish(l)) return result;
     if (l->comm->is_ready) {
+      enlist(l->comm);
       *recv_comm = l->comm;
       l->comm = nullptr;
       return nccl::kSuccess;

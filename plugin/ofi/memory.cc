@@ -24,7 +24,7 @@ Result add_memory(Comm* comm, void* data, size_t bytes, Memory** memory, bool al
   if (!m) return nccl::kSystemError;
   m->key = next_key.fetch_add(1, std::memory_order_relaxed);
   if (always || needs_registration(*comm->device)) {
-    const int r = fi_mr_reg(comm->device->domain, data, bytes, FI_SEND | FI_RECV, 0, m->key, 0, &m->registered, nullptr);
+    const int r = fi_mr_reg(comm->domain, data, bytes, FI_SEND | FI_RECV, 0, m->key, 0, &m->registered, nullptr);
     if (r != 0) {
       say(nccl::kLogWarn, "%s: registering %zu bytes fails: %s; is the limit of locked memory (ulimit -l) too low?",
           comm->device->name, bytes, comm->devices->library.strerror(-r));

@@ -80,19 +80,18 @@ void SideChannel::adopt(int fd) {
   setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
 }
 
-void SideChannel::queue(const Frame& frame) {
-  memcpy(out_, &frame, sizeof frame);
+void SideChannel::queue(const void* bytes, size_t count) {
+  memcpy(out_, bytes, count);
   out_bytes_ = 0;
-  has_out_ = true;
+  out_size_ = count;
 }
 
 SideChannel::Is SideChannel::flush() {
-  while (has_out_ && out_bytes_ < sizeof out_) {
-    const ssize_t n = send(fd_, out_ + out_bytes_, sizeof out_ - out_bytes_, MSG_NOSIGNAL | MSG_DONTWAIT);
+  while (out_bytes_ < out_size_) {
+    const ssize_t n = send(fd_, out_ + out_bytes_, out_size_ - out_bytes_, MSG_NOSIGNAL | MSG_DONTWAIT);
     if (n < 0) return would_block(errno) ? Is::kGoingOn : (error_ = errno, Is::kFailed);
     out_bytes_ += static_cast<size_t>(n);
   }
-  has_out_ = false;
   return Is::kThere;
 }
 

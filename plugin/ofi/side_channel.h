@@ -39,7 +39,8 @@ class SideChannel {
   Is finish_connect();
   void adopt(int fd);
 
-  void queue(const Frame& frame);  // replaces what is not sent yet
+  void queue(const Frame& frame) { queue(&frame, sizeof frame); }
+  void queue(const void* bytes, size_t count);  // at most a frame; replaces what is not sent yet
   Is flush();                      // kThere: all is sent
   Is receive();                    // kThere: a frame is in bytes(); call take() before the next
   const uint8_t (&bytes() const)[sizeof(Frame)] { return in_; }
@@ -51,8 +52,7 @@ class SideChannel {
  private:
   int fd_ = -1;
   int error_ = 0;
-  size_t in_bytes_ = 0, out_bytes_ = 0;
-  bool has_out_ = false;
+  size_t in_bytes_ = 0, out_bytes_ = 0, out_size_ = 0;
   uint8_t in_[sizeof(Frame)] = {};
   uint8_t out_[sizeof(Frame)] = {};
 };
