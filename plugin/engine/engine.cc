@@ -33,6 +33,9 @@ DeviceProperties properties_of(int device) {
   return p;
 }
 
+// NCCL takes ncclInProgress for success everywhere, so that is what a plugin that says it gets.
+Result settled(Result result) { return result == nccl::kInProgress ? nccl::kSuccess : result; }
+
 bool is_usable() { return engine.transport && !engine.is_out; }
 
 // Thunks for transports that offer no plain functions.
@@ -191,10 +194,10 @@ Result listen(void* context, int device, void* handle, void** listen_comm) noexc
   if (!is_usable()) return nccl::kInternalError;
   auto* listener = static_cast<Listener*>(calloc(1, sizeof(Listener)));
   if (!listener) return nccl::kSystemError;
-  const Result result = engine.transport->listen(context, device, handle, &listener->inner);
+  const Result result = settled(engine.transport->listen(context, device, handle, &listener->inner));
   if (result != nccl::kSuccess || !listener->inner) {
     free(listener);
-    return result;
+    return result == nccl::kSuccess ? nccl::kInternalError : result;  // NCCL would use the null
   }
   listener->device = device;
   listener->meeting = meet(handle);
@@ -207,7 +210,7 @@ Result connect(void* context, int device, void* handle, void** send_comm, void**
   if (!is_usable()) return nccl::kInternalError;
   const Meeting meeting = before_connect(handle);
   void* inner = nullptr;
-  Result result = engine.transport->connect(context, device, handle, &inner, device_handle);
+  Result result = settled(engine.transport->connect(context, device, handle, &inner, device_handle));
   after_connect(handle, meeting, result == nccl::kSuccess && !inner);
   if (!inner) return result;
   if (result == nccl::kSuccess) *send_comm = wrap(inner, true, device, meeting);
@@ -220,7 +223,7 @@ Result accept(void* listen_comm, void** recv_comm, void** device_handle) noexcep
   *recv_comm = nullptr;
   auto* listener = static_cast<Listener*>(listen_comm);
   void* inner = nullptr;
-  Result result = engine.transport->accept(listener->inner, &inner, device_handle);
+  Result result = settled(engine.transport->accept(listener->inner, &inner, device_handle));
   if (!inner) return result;
   if (result == nccl::kSuccess) *recv_comm = wrap(inner, false, listener->device, listener->meeting);
   if (*recv_comm) return nccl::kSuccess;
@@ -230,7 +233,7 @@ Result accept(void* listen_comm, void** recv_comm, void** device_handle) noexcep
 
 Result close_listen(void* listen_comm) noexcept {
   if (!listen_comm) return nccl::kSuccess;
-  const Result result = engine.transport->close_listen(static_cast<Listener*>(listen_comm)->inner);
+  const Result result = settled(engine.transport->close_listen(static_cast<Listener*>(listen_comm)->inner));
   free(listen_comm);
   return result;
 }
@@ -238,7 +241,7 @@ Result close_listen(void* listen_comm) noexcept {
 Result close_send(void* send_comm) noexcept {
   if (!send_comm) return nccl::kSuccess;
   auto* c = static_cast<Connection*>(send_comm);
-  const Result result = engine.transport->close_send(c->inner);
+  const Result result = settled(engine.transport->close_send(c->inner));
   end_connection(c);
   return result;
 }
@@ -246,7 +249,7 @@ Result close_send(void* send_comm) noexcept {
 Result close_recv(void* recv_comm) noexcept {
   if (!recv_comm) return nccl::kSuccess;
   auto* c = static_cast<Connection*>(recv_comm);
-  const Result result = engine.transport->close_recv(c->inner);
+  const Result result = settled(engine.transport->close_recv(c->inner));
   end_connection(c);
   return result;
 }
@@ -258,14 +261,14 @@ void* inner_of(void* comm) { return comm ? static_cast<Connection*>(comm)->inner
 }  // namespace
 
 Result register_memory(void* comm, void* data, size_t bytes, int type, void** mr) noexcept {
-  return engine.transport->register_memory(inner_of(comm), data, bytes, type, mr);
+  return settled(engine.transport->register_memory(inner_of(comm), data, bytes, type, mr));
 }
 
 Result register_dmabuf(void* comm, void* data, size_t bytes, int type, uint64_t offset, int fd, void** mr) noexcept {
-  return engine.transport->register_dmabuf(inner_of(comm), data, bytes, type, offset, fd, mr);
+  return settled(engine.transport->register_dmabuf(inner_of(comm), data, bytes, type, offset, fd, mr));
 }
 
-Result deregister(void* comm, void* mr) noexcept { return engine.transport->deregister(inner_of(comm), mr); }
+Result deregister(void* comm, void* mr) noexcept { return settled(engine.transport->deregister(inner_of(comm), mr)); }
 
 Result get_device_mr(void* comm, void* mr, void** device_pointer) noexcept {
   return engine.transport->get_device_mr(inner_of(comm), mr, device_pointer);
@@ -273,7 +276,7 @@ Result get_device_mr(void* comm, void* mr, void** device_pointer) noexcept {
 
 Result irecv_consumed(void* recv_comm, int n, void* request) noexcept {
   auto* slot = static_cast<Slot*>(request);
-  return engine.transport->irecv_consumed(inner_of(recv_comm), n, slot ? slot->inner : nullptr);
+  return settled(engine.transport->irecv_consumed(inner_of(recv_comm), n, slot ? slot->inner : nullptr));
 }
 
 // A flush is a send of the receiver to itself, on a flow of its own; the first one makes it.

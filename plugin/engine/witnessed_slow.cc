@@ -239,7 +239,33 @@ Result complete_slowly(Slot& slot) {
   return nccl::kSuccess;
 }
 
+namespace {
+
+// ncclInProgress, which NCCL takes for success: it looks at the request only.
+Result post_in_progress(Slot& slot, void** request) {
+  Connection& c = *slot.connection;
+  if (!slot.inner || reinterpret_cast<uintptr_t>(slot.inner) == nccl::kOptionalCompletion) {
+    slot.inner = nullptr;
+    slot.n = 0;
+    *request = nullptr;
+    return nccl::kSuccess;
+  }
+  const bool witnessed = enter(c);
+  *request = &slot;
+  keep(c, slot);
+  if (!witnessed)
+    count_unwitnessed();
+  else if (c.is_send)
+    count_send(c, slot);
+  else
+    witness::post_net_receives(*c.state, static_cast<uint64_t>(slot.n), witness::ticks);
+  return nccl::kSuccess;
+}
+
+}  // namespace
+
 Result fail_post(Slot& slot, void** request, Result result) {
+  if (result == nccl::kInProgress) return post_in_progress(slot, request);
   slot.inner = nullptr;
   slot.n = 0;
   *request = nullptr;
@@ -250,6 +276,10 @@ Result fail_post(Slot& slot, void** request, Result result) {
 
 // A send or receive that failed is finished, as it is on a queue pair.
 Result fail_test(Slot& slot, Result result) {
+  if (result == nccl::kInProgress) {  // as above
+    *slot.done = 0;
+    return nccl::kSuccess;
+  }
   Connection& c = *slot.connection;
   if (enter(c)) {
     witness::count_net_error(*c.flow, static_cast<uint16_t>(result), witness::ticks());
