@@ -152,8 +152,8 @@ bool chained_to_loop(const Options& o) { return o.is_chain() && o.inner.find("lo
 std::vector<Case> abort_cases() {
   return {{"aborted_with_requests_outstanding", "8", aborted_with_requests_outstanding, loud},
           {"closed_in_any_order", "8", closed_in_any_order, loud},
-          {"peer_dies", "5", peer_dies, loud, 60, true},
-          {"peer_dies_before_accepting", "7", peer_dies_before_accepting, loud, 60, true},
+          {"peer_dies", "5", peer_dies, loud, 240, true},
+          {"peer_dies_before_accepting", "7", peer_dies_before_accepting, loud, 240, true},
           {"error_ends_the_progress_thread", "5", error_ends_the_progress_thread, chained_to_loop},
           {"in_progress_never_reaches_nccl", "5", in_progress_never_reaches_nccl, chained_to_loop}};
 }

@@ -33,13 +33,13 @@ void messages_of_no_bytes(Rank& rank) {
 
 void large_messages(Rank& rank) {
   Session s(rank);
-  s.c.transfer(s.links, {16 << 20, (16 << 20) + 1, 5, 8 << 20}, {.depth = 2});
+  s.c.transfer(s.links, {8 << 20, (8 << 20) + 1, 5, 4 << 20}, {.depth = 2});
   s.end();
 }
 
 void many_small_messages(Rank& rank) {
   Session s(rank);
-  std::vector<size_t> sizes(1000);
+  std::vector<size_t> sizes(500);
   for (size_t i = 0; i < sizes.size(); i++) sizes[i] = i * 37 % 600;
   s.c.transfer(s.links, sizes);
   s.end();

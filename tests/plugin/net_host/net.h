@@ -45,6 +45,7 @@ class Net {
   // v6 to v10: the plugin's init is called by the first communicator only, and there is no context.
   Result init(void** context, uint64_t comm_id, int traffic_class);
   int devices();
+  bool has_no_devices();  // none, or an error: NCCL goes on without the plugin
   Device properties(int device);
   Result listen(void* context, int device, Handle*, void** comm);
   Result connect(void* context, int device, Handle*, void** comm, void** device_handle = nullptr);

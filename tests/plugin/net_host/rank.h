@@ -47,7 +47,7 @@ struct Case {
   const char* trap;  // of the list in README.md; empty: the contract itself
   void (*run)(Rank&);
   bool (*applies)(const Options&);
-  int timeout_s = 60;
+  int timeout_s = 240;
   bool one_dies = false;  // the ranks end as they like; rank 0 judges
 };
 
