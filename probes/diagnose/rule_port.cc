@@ -58,7 +58,9 @@ void say_flows(const View& view, const Affected& affected, model::Finding& findi
       text = fmt::format("{} posts from {} unfinished, oldest {}", unfinished_posts(flow), between,
                          seconds(*flow.oldest_post_age));
     } else {
-      text = fmt::format("{}: a receive outstanding for {}", between, seconds(flow.receive_wait_age.value_or(0)));
+      const bool sends = flow.flow->direction == model::Direction::kSend;
+      text = fmt::format("{}: {} for {}", between, sends ? "no clear-to-send" : "a receive outstanding",
+                         seconds(flow.receive_wait_age.value_or(0)));
     }
     finding.evidence_for.push_back({text, "flow", view.node_name(view.processes[flow.process].node)});
     if (finding.evidence_for.size() == 6) return;

@@ -76,9 +76,12 @@ class Waits {
       if (!counts(wait)) continue;
       oldest = std::max(oldest, wait.age_now);
       if (finding.evidence_for.size() == 4) continue;
-      finding.evidence_for.push_back({fmt::format("{} has a receive outstanding for {}, and nothing is under way to it",
-                                                  process_text(view_, wait.waiter), seconds(wait.age)),
-                                      "wait", view_.node_name(view_.processes[wait.waiter].node)});
+      const bool sends = view_.flows[wait.flow].flow->direction == model::Direction::kSend;
+      const std::string waiter = process_text(view_, wait.waiter), age = seconds(wait.age);
+      finding.evidence_for.push_back(
+          {sends ? fmt::format("{} has data to send, and has been given no clear-to-send for {}", waiter, age)
+                 : fmt::format("{} has a receive outstanding for {}, and nothing is under way to it", waiter, age),
+           "wait", view_.node_name(view_.processes[wait.waiter].node)});
     }
     finding.onset_wall_ns = view_.wall_ago(oldest);
     set_blocked(view_, graph_.blocked_by({process}), finding);

@@ -3,8 +3,9 @@
 namespace railwitness::diagnose {
 namespace {
 
-bool receives(const model::Flow& flow) {
-  return flow.direction != model::Direction::kSend && flow.role != model::Role::kFlush;
+// For data, or, where the transport tells, for the clear-to-send without which no data can be sent.
+bool can_wait(const model::Flow& flow) {
+  return (flow.direction != model::Direction::kSend || flow.connection) && flow.role != model::Role::kFlush;
 }
 
 // Facts of two nodes are of two moments. If the other end has sent something on this very connection since the waiter's
@@ -25,7 +26,7 @@ WaitGraph::WaitGraph(const View& view) : by_waiter_(view.processes.size()), by_t
   for (size_t i = 0; i < view.flows.size(); ++i) {
     const FlowView& flow = view.flows[i];
     // A stopped process waits for nobody: it would not take what arrives.
-    if (!flow.usable || view.processes[flow.process].stopped || !receives(*flow.flow)) continue;
+    if (!flow.usable || view.processes[flow.process].stopped || !can_wait(*flow.flow)) continue;
     if (!flow.receive_wait_age || *flow.receive_wait_age < young_ns) continue;
     if (is_outdated(view, flow)) continue;
     Wait wait;

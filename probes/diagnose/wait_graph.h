@@ -1,5 +1,5 @@
-// Who waits for whom: process p waits for process q where a receive of p is outstanding, nothing arrives, and the other
-// end of its queue pair belongs to q.
+// Who waits for whom: process p waits for process q where a receive of p is outstanding and nothing arrives, or where p
+// could send but q has given no clear-to-send, and the other end of the flow belongs to q.
 #ifndef RAILWITNESS_PROBES_DIAGNOSE_WAIT_GRAPH_H_
 #define RAILWITNESS_PROBES_DIAGNOSE_WAIT_GRAPH_H_
 

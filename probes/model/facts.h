@@ -19,7 +19,7 @@ enum class ProcessState { kUnknown, kRunning, kSleeping, kDiskSleep, kStopped, k
 
 enum class Direction { kUnknown, kSend, kRecv };    // of the data of the connection, seen from this end
 enum class Role { kUnknown, kData, kCts, kFlush };  // what this queue pair's own sends carry
-enum class Attach { kNone, kStub, kLate, kTable };
+enum class Attach { kNone, kStub, kLate, kTable, kChain, kOfi };
 enum class RailKind { kVerbs, kNetdev };  // a port of an RDMA device, or a network interface that jobs use by itself
 
 struct FlowError {
@@ -28,7 +28,7 @@ struct FlowError {
   int64_t mono_ns = 0;
 };
 
-// One queue pair of one process. Counters are since its creation.
+// One flow of one process: a queue pair, or one end of a connection of the net slot. Counters are since its creation.
 struct Flow {
   uint32_t index = 0;  // in the segment
   std::string device;  // as in Rail, empty if not known
@@ -41,12 +41,15 @@ struct Flow {
   uint16_t peer_lid = 0;
   Direction direction = Direction::kUnknown;
   Role role = Role::kUnknown;
+  bool connection = false;  // of the net slot; its statuses are ncclResult_t
   bool destroyed = false;
   uint64_t posted = 0, completed = 0, posted_bytes = 0, completed_bytes = 0;  // send work requests
   uint64_t receives_posted = 0, receives_completed = 0, received_bytes = 0;
   std::optional<int64_t> first_post_mono_ns, last_post_mono_ns, last_completion_mono_ns, last_receive_mono_ns;
   std::optional<int64_t> oldest_post_mono_ns;   // of a signalled request without completion
-  std::optional<int64_t> receive_wait_mono_ns;  // since when a receive is outstanding and nothing arrives
+  // Since when a receive is outstanding and nothing arrives; of a connection that sends: since when the peer has given
+  // no clear-to-send.
+  std::optional<int64_t> receive_wait_mono_ns;
   std::optional<FlowError> first_error;
   uint32_t errors = 0;
 };

@@ -51,6 +51,7 @@ void members(A& a, const Flow*) {
   a("peer_lid", &Flow::peer_lid);
   a("direction", &Flow::direction);
   a("role", &Flow::role);
+  a("connection", &Flow::connection);
   a("destroyed", &Flow::destroyed);
   a("posted", &Flow::posted);
   a("completed", &Flow::completed);

@@ -20,7 +20,7 @@ constexpr std::array<Words, 7> kProcessStates = {"unknown", "running", "sleeping
                                                  "stopped", "zombie",  "gone"};
 constexpr std::array<Words, 3> kDirections = {"unknown", "send", "recv"};
 constexpr std::array<Words, 4> kRoles = {"unknown", "data", "cts", "flush"};
-constexpr std::array<Words, 4> kAttaches = {"none", "stub", "late", "table"};
+constexpr std::array<Words, 6> kAttaches = {"none", "stub", "late", "table", "chain", "ofi"};
 constexpr std::array<Words, 2> kRailKinds = {"verbs", "netdev"};
 
 static_assert(kClasses.size() == static_cast<size_t>(Class::kUnknown) + 1);
@@ -29,7 +29,7 @@ static_assert(kComponentKinds.size() == static_cast<size_t>(ComponentKind::kGpu)
 static_assert(kProcessStates.size() == static_cast<size_t>(ProcessState::kGone) + 1);
 static_assert(kDirections.size() == static_cast<size_t>(Direction::kRecv) + 1);
 static_assert(kRoles.size() == static_cast<size_t>(Role::kFlush) + 1);
-static_assert(kAttaches.size() == static_cast<size_t>(Attach::kTable) + 1);
+static_assert(kAttaches.size() == static_cast<size_t>(Attach::kOfi) + 1);
 static_assert(kRailKinds.size() == static_cast<size_t>(RailKind::kNetdev) + 1);
 
 template <class Enum, size_t N>

@@ -39,6 +39,8 @@ model::Attach decode_attach(uint32_t attach_untrusted) {
     case RAILWITNESS_ATTACH_STUB: return model::Attach::kStub;
     case RAILWITNESS_ATTACH_LATE: return model::Attach::kLate;
     case RAILWITNESS_ATTACH_TABLE: return model::Attach::kTable;
+    case RAILWITNESS_ATTACH_CHAIN: return model::Attach::kChain;
+    case RAILWITNESS_ATTACH_OFI: return model::Attach::kOfi;
     default: return model::Attach::kNone;
   }
 }
@@ -120,7 +122,12 @@ void decode_state(const railwitness_state& state_untrusted, const StampReader& s
   flow.last_post_mono_ns = stamps.read(state_untrusted.last_post_ticks);
   flow.last_completion_mono_ns = stamps.read(state_untrusted.last_completion_ticks);
   flow.last_receive_mono_ns = stamps.read(state_untrusted.last_receive_ticks);
-  flow.receive_wait_mono_ns = stamps.read(state_untrusted.receive_wait_ticks);
+  // A send connection's wait ends with the next post, which does not touch the word. Compared as ticks: both are the
+  // writer's, whatever it claims them to be.
+  const bool waits_for_clear_to_send = flow.connection && flow.direction == model::Direction::kSend;
+  if (!waits_for_clear_to_send || state_untrusted.receive_wait_ticks > state_untrusted.last_post_ticks) {
+    flow.receive_wait_mono_ns = stamps.read(state_untrusted.receive_wait_ticks);
+  }
   // Words of one line are copied one after the other: a request that ended meanwhile is not outstanding.
   flow.oldest_post_mono_ns.reset();
   if (flow.posted != flow.completed) flow.oldest_post_mono_ns = stamps.read(state_untrusted.oldest_post_ticks);
@@ -145,6 +152,7 @@ void decode_identity(const railwitness_identity& line_untrusted, const std::vect
   flow.peer_lid = line_untrusted.peer_lid;
   flow.direction = decode_direction(line_untrusted.direction);
   flow.role = decode_role(line_untrusted.role);
+  flow.connection = line_untrusted.kind == RAILWITNESS_FLOW_CONNECTION;
   flow.destroyed = line_untrusted.destroyed_ticks != 0;
 }
 

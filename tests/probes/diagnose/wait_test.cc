@@ -47,6 +47,25 @@ TEST(Wait, IsOverWhenTheOtherEndHasSentSomethingSinceTheWaiterSpoke) {
   EXPECT_THAT(c.diagnose(), IsEmpty()) << "the waiter's word is older than the post";
 }
 
+TEST(Wait, ASenderWithoutClearToSendWaitsForItsPeer) {
+  Cluster c(4, 1);
+  for (int h = 0; h < 4; ++h) c.data(h, (h + 1) % 4, 0).connection = true;
+  c.data(1, 2, 0).receive_wait_mono_ns = c.ago(1, 3.1);
+  c.wait(1, 0, 0, 0.1);
+  const auto found = c.diagnose();
+  ASSERT_THAT(found, SizeIs(1));
+  EXPECT_EQ(found[0].cls, Class::kWait);
+  EXPECT_EQ(found[0].culprit[0].rank, 2);
+  EXPECT_THAT(found[0].ranks_blocked, ElementsAre(1));
+  EXPECT_THAT(found[0].evidence_for.back().text, HasSubstr("no clear-to-send for 3.1 s"));
+}
+
+TEST(Wait, ASendersQueuePairWaitsForNobody) {
+  Cluster c(4, 1);
+  c.data(1, 2, 0).receive_wait_mono_ns = c.ago(1, 3.1);
+  EXPECT_THAT(c.diagnose(), IsEmpty());
+}
+
 TEST(Wait, ShorterThanTheThresholdIsNothing) {
   Cluster c(4, 1);
   c.wait(3, 2, 0, 1.9);

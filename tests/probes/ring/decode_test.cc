@@ -51,6 +51,23 @@ TEST(DecodeSegment, GivesTheFlowOfAnHonestWriter) {
   EXPECT_EQ(decoded.flows[0].contradiction, "");
 }
 
+TEST(DecodeSegment, ASendConnectionsWaitIsOverWithItsNextPost) {
+  HandSegment segment;
+  segment.add_rail("eth0");
+  const uint32_t flow = segment.add_flow(5);
+  railwitness_state& state = segment.state(flow);
+  state.posted = state.completed = 1;
+  state.last_post_ticks = ticks_at(kNow - 5 * kSecond);
+  state.receive_wait_ticks = ticks_at(kNow - 3 * kSecond);
+  segment.identity(flow).kind = RAILWITNESS_FLOW_CONNECTION;
+  EXPECT_TRUE(segment.decode().flows[0].facts.connection);
+  EXPECT_EQ(segment.decode().flows[0].facts.receive_wait_mono_ns, kNow - 3 * kSecond);
+  state.last_post_ticks = ticks_at(kNow - 2 * kSecond);
+  EXPECT_FALSE(segment.decode().flows[0].facts.receive_wait_mono_ns.has_value());
+  segment.identity(flow).kind = RAILWITNESS_FLOW_QUEUE_PAIR;
+  EXPECT_TRUE(segment.decode().flows[0].facts.receive_wait_mono_ns.has_value()) << "of a queue pair it is a receive's";
+}
+
 TEST(DecodeSegment, ClampsEveryCountToItsTableAndSaysSo) {
   HandSegment segment;
   segment.writer().threads = segment.writer().rails = segment.writer().comms = segment.writer().flows = UINT32_MAX;
