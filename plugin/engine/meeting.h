@@ -16,8 +16,8 @@ struct Meeting {
 Meeting meet(const void* handle);
 
 // connect is called again and again with the same memory, in which the transport may keep its state. Before each call:
-// the meeting of the first one. After it, unless the connection is not made yet, it is forgotten. A call whose handle is not
-// as the last one left it is the first of another connection (one that was given up is never closed). Any thread.
+// the meeting of the first one. After it, unless the connection is not made yet, it is forgotten. A call whose handle is
+// not as the last one left it is the first of another connection (one that was given up is never closed). Any thread.
 Meeting before_connect(const void* handle);
 void after_connect(const void* handle, const Meeting& meeting, bool again);
 

@@ -1,9 +1,9 @@
 // Connections and requests of a transport with the witness around them: what the engine gives NCCL in their place.
 //
 // A connection has its slots from the start: a send connection 128, one for each record of its flow's ring, in the same
-// order; a receive connection 32 (NCCL_NET_MAX_REQUESTS) times the group size, for receives and flushes. A slot is a request
-// of NCCL's. They are taken in a circle; when the next one is still in use (a request older than all the others that is not
-// done) spare ones are allocated, once; when those are gone too NCCL gets a null request and tries again.
+// order; a receive connection 32 (NCCL_NET_MAX_REQUESTS) times the group size. A slot is a request of NCCL's. They are
+// taken in a circle; when the next one is still in use (a request older than all the others that is not done) spare ones
+// are allocated, once; when those are gone too NCCL gets a null request and tries again.
 //
 // The frequent calls look at one thing first: whether the connection's lines lie in the current memory. They do if the
 // flow has entered it and the clock is the time stamp counter; all else is slow and lives in witnessed_slow.cc.
@@ -29,7 +29,7 @@ struct Slot {
   railwitness_record* record;  // of a send; its own of a spare, seen by nobody
   int* done;                   // as test() was called last
   int* bytes;
-  int n;  // receives in the group; 0: the slot is free, though irecv_consumed may still ask for `inner`; or it is a send's
+  int n;  // receives in the group; 0: the slot is free (irecv_consumed may still ask for `inner`), or it is a send's
 };
 static_assert(sizeof(Slot) == 56);
 

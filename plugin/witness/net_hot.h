@@ -1,10 +1,10 @@
 // What a net call (NCCL's isend, irecv, test) does to its flow's lines: hot.h for connections instead of queue pairs.
 //
 // A connection's flow differs from a queue pair's in what makes it cheap: a record is one send, so the words that are
-// always the same are written once (enter_net_flow), and the ring of records never overflows, because the engine gives
-// each outstanding send a record of its own.
+// always the same are written once (enter_net_flow), and no record is overwritten while its send is outstanding, because
+// the engine gives records to no more sends than there are.
 //
-// The rules of hot.h hold: one thread per flow at a time, no system call, lock, locked instruction, allocation or division.
+// The rules of hot.h hold: one thread per flow at a time; no system call, lock, locked instruction, allocation, division.
 #ifndef RAILWITNESS_PLUGIN_WITNESS_NET_HOT_H_
 #define RAILWITNESS_PLUGIN_WITNESS_NET_HOT_H_
 
