@@ -1,0 +1,64 @@
+#!/usr/bin/env python3
+"""Runs `railwitness env` and `railwitness doctor` as their users do: exit statuses, what is said, docs/knobs.md.
+
+    doctor_check.py SOURCE_DIR RAILWITNESS      Ends with `doctor_check: N of M right`, exit 1 unless N = M.
+"""
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+root, program = pathlib.Path(sys.argv[1]), sys.argv[2]
+logs = root / 'tests/probes/joblog/data'
+right = wrong = 0
+
+
+def run(*arguments, given=None, **variables):
+    environment = {'HOME': '/nowhere', 'PATH': os.environ['PATH'], **variables}
+    return subprocess.run([program, *map(str, arguments)], env=environment, input=given, capture_output=True, timeout=60)
+
+
+def check(what, done, status, *parts):
+    global right, wrong
+    text = (done.stdout + done.stderr).decode(errors='replace')
+    fine = done.returncode == status and all(part in text for part in parts)
+    right, wrong = right + fine, wrong + (not fine)
+    if not fine:
+        print(f'wrong: {what}: exit status {done.returncode}, {status} is meant; {parts} in:\n{text}')
+
+
+USED = b'h:1:1 [0] NCCL INFO railwitness 0.1.0: tap by stub, sidecar connected\nh:1:1 [0] NCCL INFO Using network IB\n'
+
+check('docs/knobs.md is what the program prints', run('env', '--markdown'), 0, (root / 'docs/knobs.md').read_text())
+check('nothing set', run('env'), 0, 'RAILWITNESS_SOCKET', "none of NCCL's variables")
+check('a slip', run('env', RAILWITNESS_SOKET='/x'), 1, 'wrong: RAILWITNESS_SOKET is not known; RAILWITNESS_SOCKET is meant?')
+check('a wrong value', run('env', RAILWITNESS_MODE='tapp'), 1, "RAILWITNESS_MODE is 'tapp'; one of ")
+check('NCCL_NET=railwitness in mode tap', run('env', NCCL_NET='railwitness'), 1, 'way out: unset NCCL_NET')
+check('NCCL_NET=railwitness in mode ofi', run('env', NCCL_NET='railwitness', RAILWITNESS_MODE='ofi'), 0, 'forbids NCCL')
+check('another process', run('env', '--pid', os.getpid()), run('env', '--pid', os.getpid()).returncode, 'environment of process')
+check('a process that is not', run('env', '--pid', 4194304), 3, 'there is no such process')
+check('both at once', run('env', '--pid', 1, '--markdown'), 2)
+
+check('a log of use', run('doctor', '-', given=USED), 0, 'railwitness is used')
+check('a log without', run('doctor', logs / 'plugin_none.log'), 1, 'railwitness is NOT used, NCCL 2.28.9')
+check('several files are one job', run('doctor', '-', logs / 'plugin_none.log', given=USED), 1, 'NOT used by every rank')
+check('no log', run('doctor', '/nowhere/job.log'), 3, 'cannot open /nowhere/job.log')
+with tempfile.NamedTemporaryFile(suffix='.gz') as packed:
+    packed.write(b'\x1f\x8b\x08\0 packed')
+    packed.flush()
+    check('a packed log', run('doctor', packed.name), 3, 'zcat')
+said = json.loads(run('doctor', '--json', logs / 'path_wrong.log').stdout)
+check('the same in JSON', run('doctor', '--json', logs / 'path_wrong.log'), 1, *([] if said['use'] == 'not used' else ['?']))
+
+nowhere = ('--plugin', '/nowhere/libnccl-net-railwitness.so', '--socket', '/nowhere/s', '--control-socket', '/nowhere/c',
+           '--lldp-command', '')
+host = run('doctor', '--json', *nowhere)
+checks = json.loads(host.stdout)['checks']
+helpless = [c['what'] for c in checks if c['state'] == 'bad' and not c['way_out']]
+check('a host without anything', host, 1)
+check('whatever is bad has a way out', host, 1, *(['?'] if helpless or len(checks) < 14 else []))
+
+print(f'doctor_check: {right} of {right + wrong} right')
+sys.exit(1 if wrong or not right else 0)
