@@ -184,6 +184,11 @@ Command parse_arguments(const std::vector<std::string>& arguments) {
   version_app->add_flag("--json", version.json, "as JSON");
   version_app->footer(footer("", "  railwitness version\n  railwitness version --json\n"));
 
+  // CLI11 reads and checks the variables of every subcommand. A wrong one is the matter of who reads it, and of `env`.
+  for (CLI::App* sub : app.get_subcommands([](const CLI::App*) { return true; })) {
+    if (!arguments.empty() && sub->get_name() == arguments[0]) continue;
+    for (CLI::Option* option : sub->get_options()) option->envname("");
+  }
   try {
     app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));  // CLI11 takes them from the back
   } catch (const CLI::ParseError& error) {
