@@ -36,7 +36,7 @@ check('nothing set', run('env'), 0, 'RAILWITNESS_SOCKET', "none of NCCL's variab
 check('a slip', run('env', RAILWITNESS_SOKET='/x'), 1, 'wrong: RAILWITNESS_SOKET is not known; RAILWITNESS_SOCKET is meant?')
 check('a wrong value', run('env', RAILWITNESS_MODE='tapp'), 1, "RAILWITNESS_MODE is 'tapp'; one of ")
 check('a wrong number', run('env', RAILWITNESS_INTERVAL_MS='1'), 1, 'a whole number of ms from 50 to 60000 is meant')
-check('a wrong number of another command', run('ls', RAILWITNESS_INTERVAL_MS='1'), 3, 'no sidecar')
+check('a wrong number of another command', run('ls', RAILWITNESS_INTERVAL_MS='1', RAILWITNESS_CONTROL_SOCKET='/nowhere/c'), 3, 'no sidecar')
 check('NCCL_NET=railwitness in mode tap', run('env', NCCL_NET='railwitness'), 1, 'way out: unset NCCL_NET')
 check('NCCL_NET=railwitness in mode ofi', run('env', NCCL_NET='railwitness', RAILWITNESS_MODE='ofi'), 0, 'forbids NCCL')
 check('another process', run('env', '--pid', os.getpid()), run('env', '--pid', os.getpid()).returncode, 'environment of process')
