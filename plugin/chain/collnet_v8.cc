@@ -1,4 +1,4 @@
-// v8: counts are ints, parts have 32-bit sizes and there is one of them.
+// v8: counts are ints, parts have 32-bit sizes.
 #include "railwitness/nccl/collnet_v8.h"
 
 #include "plugin/chain/collnet_downstream.h"
@@ -9,9 +9,19 @@
 namespace railwitness::chain {
 namespace {
 
-bool convert_part(int n, const Part* from, nccl::NetSgeV8* to) {
-  if (n > 1 || from->bytes > kMaxCollectiveBytes) return false;
-  *to = {from->mr, from->address, static_cast<uint32_t>(from->bytes)};
+// NCCL's own translation to v8 refuses more than one part; one that speaks v8 itself may pass more.
+constexpr int kMaxParts = 64;
+
+struct PartsV8 {
+  nccl::NetSgeV8 part[kMaxParts];
+};
+
+bool convert_parts(int n, const Part* from, PartsV8* to) {
+  if (n < 0 || n > kMaxParts) return false;
+  for (int i = 0; i < n; i++) {
+    if (from[i].bytes > kMaxCollectiveBytes) return false;
+    to->part[i] = {from[i].mr, from[i].address, static_cast<uint32_t>(from[i].bytes)};
+  }
   return true;
 }
 
@@ -30,17 +40,17 @@ class V8 final : public CollOnceForAll<nccl::CollNetV8> {
   }
   Result iallgather(void* coll_comm, void* send_data, int n, Part* recv_parts, size_t bytes_per_rank,
                     size_t window_offset, size_t window_bytes, void* send_mr, void** request) override {
-    nccl::NetSgeV8 part;
-    if (!calls_.iallgather || !convert_part(n, recv_parts, &part)) return nccl::kInternalError;
-    return calls_.iallgather(coll_comm, send_data, n, &part, bytes_per_rank, window_offset, window_bytes, send_mr,
+    PartsV8 parts;
+    if (!calls_.iallgather || !convert_parts(n, recv_parts, &parts)) return nccl::kInternalError;
+    return calls_.iallgather(coll_comm, send_data, n, parts.part, bytes_per_rank, window_offset, window_bytes, send_mr,
                              request);
   }
   Result ireducescatter(void* coll_comm, int n, Part* send_parts, void* recv_data, size_t bytes_per_rank,
                         size_t window_offset, size_t window_bytes, int data_type, int operation, void* recv_mr,
                         void** request) override {
-    nccl::NetSgeV8 part;
-    if (!calls_.ireducescatter || !convert_part(n, send_parts, &part)) return nccl::kInternalError;
-    return calls_.ireducescatter(coll_comm, n, &part, recv_data, bytes_per_rank, window_offset, window_bytes, data_type,
+    PartsV8 parts;
+    if (!calls_.ireducescatter || !convert_parts(n, send_parts, &parts)) return nccl::kInternalError;
+    return calls_.ireducescatter(coll_comm, n, parts.part, recv_data, bytes_per_rank, window_offset, window_bytes, data_type,
                                  operation, recv_mr, request);
   }
 };

@@ -1,6 +1,6 @@
 // A connection: libfabric's objects, the side channel, and the requests under way. Each has all of libfabric's objects to
 // itself, from the fabric down, so its progress thread shares nothing with other connections and takes no lock of ours, and
-// closing is certain to end all access to NCCL's buffers (docs/decisions/0005-ofi-endpoints.md).
+// closing is certain to end all access to NCCL's buffers (docs/decisions/0004-ofi-endpoints.md).
 #ifndef RAILWITNESS_PLUGIN_OFI_COMM_H_
 #define RAILWITNESS_PLUGIN_OFI_COMM_H_
 

@@ -33,21 +33,24 @@ Held look(const Options& options) {
 }
 
 constexpr long kHeapSlack = 64 * 1024, kResidentSlack_kib = 4 * 1024;
+// libfabric 1.17 loses two copies of fi_info with each endpoint of provider `net` (valgrind: 1.2 KB); a cycle has two.
+constexpr long kLostByLibfabric = 2 * 1300;
 
-void compare(const Held& early, const Held& late, int cycles) {
+void compare(const Held& early, const Held& late, int cycles, const Options& options) {
+  const long heap_slack = kHeapSlack + (options.is_ofi() ? kLostByLibfabric * cycles : 0);
   REQUIRE(early.descriptors == late.descriptors, "%ld descriptors became %ld in %d cycles", early.descriptors,
           late.descriptors, cycles);
   REQUIRE(early.threads == late.threads, "%ld threads became %ld in %d cycles", early.threads, late.threads, cycles);
   REQUIRE(late.inner.keys == 0 && late.inner.requests == 0, "%d keys, %d requests are left", static_cast<int>(late.inner.keys),
           static_cast<int>(late.inner.requests));
   REQUIRE(late.inner.sends == 0 && late.inner.receives == 0 && late.inner.listens == 0);
-#ifndef __SANITIZE_ADDRESS__
-#ifndef __SANITIZE_THREAD__
-  REQUIRE(late.heap_bytes - early.heap_bytes < kHeapSlack, "the heap grew by %ld bytes in %d cycles",
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  static_cast<void>(heap_slack);  // a sanitizer's own allocator
+#else
+  REQUIRE(late.heap_bytes - early.heap_bytes < heap_slack, "the heap grew by %ld bytes in %d cycles",
           late.heap_bytes - early.heap_bytes, cycles);
-  REQUIRE(late.resident_kib - early.resident_kib < kResidentSlack_kib, "resident memory grew by %ld KiB in %d cycles",
+  REQUIRE(late.resident_kib - early.resident_kib < kResidentSlack_kib + heap_slack / 1024, "resident memory grew by %ld KiB in %d cycles",
           late.resident_kib - early.resident_kib, cycles);
-#endif
 #endif
 }
 
@@ -82,7 +85,7 @@ void connect_and_close_cycles(Rank& rank) {
   }
   rank.barrier();
   const Held late = look(rank.options);
-  compare(early, late, rank.options.cycles);
+  compare(early, late, rank.options.cycles, rank.options);
   c.finalize();
   if (rank.options.verbose)
     fprintf(stderr, "  rank %d: descriptors %ld -> %ld, threads %ld -> %ld, heap %ld -> %ld bytes, resident %ld -> %ld KiB\n",
@@ -104,7 +107,7 @@ void communicator_cycles(Rank& rank) {  // generations of communicators in one p
     if (i == std::max(2, cycles / 10)) early = look(rank.options);
   }
   late = look(rank.options);
-  compare(early, late, cycles);
+  compare(early, late, cycles, rank.options);
 }
 
 }  // namespace
