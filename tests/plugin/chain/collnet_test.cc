@@ -159,6 +159,9 @@ TEST_P(ChainedCollNet, PassesGatherAndScatterWhereThePluginHasThem) {
   }
   fake_->hook = nullptr;
   EXPECT_EQ(coll_->iallgather(comm, data, 2, parts, 1, 2, 3, mr, &request),
+            v < 8 ? nccl::kInternalError : nccl::kSuccess);
+  std::vector<engine::Part> many(65, parts[0]);
+  EXPECT_EQ(coll_->iallgather(comm, data, 65, many.data(), 1, 2, 3, mr, &request),
             v < 9 ? nccl::kInternalError : nccl::kSuccess);
   parts[0].bytes = (size_t{512} << 20) + 1;
   EXPECT_EQ(coll_->ireducescatter(comm, 1, parts, data, 1, 2, 3, 7, 0, mr, &request),

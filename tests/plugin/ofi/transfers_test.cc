@@ -188,14 +188,14 @@ TEST_F(Transfers, MemoryIsRegisteredWhileDataMoves) {
   });
   const std::vector<uint8_t> out = pattern(200'000, 3);
   std::vector<uint8_t> in(out.size());
-  for (int i = 0; i < 100; i++) {
+  const int before = registered;
+  for (int i = 0; i < 100 || registered < before + 10; i++) {  // the service thread may start late
     void* receiving = receive(pair, in.data(), in.size(), 0);
     finish(send_until_taken(pair, out.data(), out.size(), 0), receiving, nullptr, nullptr);
   }
   over = true;
   service.join();
   EXPECT_EQ(in, out);
-  EXPECT_GT(registered, 0);
 }
 
 TEST_F(Transfers, SeveralThreadsMoveDataOnConnectionsOfOneDevice) {
