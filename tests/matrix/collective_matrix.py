@@ -114,10 +114,10 @@ KEEP = {'NCCL_NET_PLUGIN_REF_COUNT': '1'}
 
 MODES = {mode.name: mode for mode in (
     Mode('none', '', {}, 'Socket'),
-    Mode('probe', 'probe', {}, 'probe', PROBE_SINCE),
+    Mode('probe', 'probe', KEEP, 'probe', PROBE_SINCE),
     Mode('tap', 'railwitness', {'RAILWITNESS_MODE': 'tap'}, 'Socket'),
     Mode('chain', 'railwitness', {'RAILWITNESS_MODE': 'chain:{build}/tests/cpugpu/libprobe_plugin.so', **KEEP}, 'railwitness'),
-    Mode('ofi', 'railwitness', {'RAILWITNESS_MODE': 'ofi', 'FI_PROVIDER': 'tcp', **KEEP}, 'railwitness'))}
+    Mode('ofi', 'railwitness', {'RAILWITNESS_MODE': 'ofi', **KEEP}, 'railwitness'))}
 
 
 def environment(args, nccl, mode, case, directory):
