@@ -84,7 +84,11 @@ TEST(Life, ManyConnectionsLeaveNothingBehind) {
   EXPECT_EQ(open_descriptors(), descriptors);
   // net of libfabric 1.17 loses two copies of fi_info with each endpoint: 1.2 KB.
   const long lost_kb = uses("net") ? 3L * (count - settled) : 0;
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // their allocators keep what was freed
   EXPECT_LT(resident_kb() - memory, 4096 + lost_kb) << "over " << count - settled << " connections";
+#else
+  static_cast<void>(lost_kb), static_cast<void>(memory);
+#endif
   EXPECT_EQ(ofi::memory_in_use(), 0u);
   EXPECT_EQ(ofi::objects(), 0);
   transport().finalize(context);
