@@ -260,7 +260,7 @@ size_t sizes_seen[engine::kMaxGroup];
 template <typename Size>
 void keep_sizes(const fake::Call& call) {
   if (call.function != fake::kIrecv) return;
-  for (uint64_t i = 0; i < call.words[1]; i++)
+  for (uint64_t i = 0; i < call.words[1] && i < uint64_t{engine::kMaxGroup}; i++)
     sizes_seen[i] = static_cast<size_t>(reinterpret_cast<Size*>(call.words[3])[i]);
   *reinterpret_cast<void**>(call.words[call.n - 1]) = inner_request;
 }
