@@ -15,7 +15,9 @@
 
 // A transport is opened once a process and never destroyed; the fixtures end without finalize (net_host counts contexts).
 extern "C" const char* __lsan_default_suppressions();
-extern "C" const char* __lsan_default_suppressions() { return "leak:railwitness::chain::open\nleak:railwitness::chain::new_context"; }
+extern "C" const char* __lsan_default_suppressions() {
+  return "leak:railwitness::chain::open\nleak:railwitness::chain::new_context";
+}
 
 namespace railwitness::chain {
 namespace {
