@@ -110,6 +110,7 @@ void decode_comms(Bytes bytes_untrusted, const Geometry& g, uint32_t count, Deco
   }
 }
 
+// `flow` may hold an earlier state of the same line: every member is set anew.
 void decode_state(const railwitness_state& state_untrusted, const StampReader& stamps, model::Flow& flow) {
   flow.posted = Untrusted(state_untrusted.posted).any();
   flow.completed = Untrusted(state_untrusted.completed).any();
@@ -125,12 +126,11 @@ void decode_state(const railwitness_state& state_untrusted, const StampReader& s
   // A send connection's wait ends with the next post, which does not touch the word. Compared as ticks: both are the
   // writer's, whatever it claims them to be.
   const bool waits_for_clear_to_send = flow.connection && flow.direction == model::Direction::kSend;
-  if (!waits_for_clear_to_send || state_untrusted.receive_wait_ticks > state_untrusted.last_post_ticks) {
-    flow.receive_wait_mono_ns = stamps.read(state_untrusted.receive_wait_ticks);
-  }
+  const bool is_over = waits_for_clear_to_send && state_untrusted.receive_wait_ticks <= state_untrusted.last_post_ticks;
+  flow.receive_wait_mono_ns = is_over ? std::nullopt : stamps.read(state_untrusted.receive_wait_ticks);
   // Words of one line are copied one after the other: a request that ended meanwhile is not outstanding.
-  flow.oldest_post_mono_ns.reset();
-  if (flow.posted != flow.completed) flow.oldest_post_mono_ns = stamps.read(state_untrusted.oldest_post_ticks);
+  const bool is_outstanding = flow.posted != flow.completed;
+  flow.oldest_post_mono_ns = is_outstanding ? stamps.read(state_untrusted.oldest_post_ticks) : std::nullopt;
   flow.errors = Untrusted(state_untrusted.errors).any();
   flow.first_error.reset();
   if (const auto mono_ns = stamps.read(state_untrusted.first_error_ticks)) {

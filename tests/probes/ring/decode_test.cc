@@ -68,6 +68,45 @@ TEST(DecodeSegment, ASendConnectionsWaitIsOverWithItsNextPost) {
   EXPECT_TRUE(segment.decode().flows[0].facts.receive_wait_mono_ns.has_value()) << "of a queue pair it is a receive's";
 }
 
+// A reader keeps its flows from one reading to the next.
+TEST(FlowDecoder, LeavesNothingOfAnEarlierState) {
+  HandSegment segment;
+  segment.add_rail("eth0");
+  const uint32_t line = segment.add_flow(5);
+  segment.identity(line).kind = RAILWITNESS_FLOW_CONNECTION;
+  railwitness_state& state = segment.state(line);
+  state.posted = 2;
+  state.completed = 1;
+  state.last_post_ticks = ticks_at(kNow - 5 * kSecond);
+  state.oldest_post_ticks = ticks_at(kNow - 5 * kSecond);
+  state.receive_wait_ticks = ticks_at(kNow - 3 * kSecond);
+  state.first_error_ticks = ticks_at(kNow - 4 * kSecond);
+  state.errors = 1;
+  const FlowContext context{RAILWITNESS_CLOCK_TSC, false, {"eth0"}};
+  const FlowDecoder decoder(segment.bytes(), segment.geometry_used(), 0, context, test_bounds());
+  model::Flow flow;
+  decoder.read_identity(line, flow);
+  decoder.read_state(line, flow);
+  ASSERT_TRUE(flow.oldest_post_mono_ns && flow.receive_wait_mono_ns && flow.first_error);
+
+  state.completed = 2;
+  state.last_post_ticks = ticks_at(kNow - 2 * kSecond);  // after the wait
+  state.first_error_ticks = 0;
+  state.errors = 0;
+  decoder.read_state(line, flow);
+  EXPECT_FALSE(flow.oldest_post_mono_ns.has_value());
+  EXPECT_FALSE(flow.receive_wait_mono_ns.has_value()) << "the wait is over";
+  EXPECT_FALSE(flow.first_error.has_value());
+  EXPECT_EQ(flow.errors, 0u);
+  EXPECT_EQ(flow.last_post_mono_ns, kNow - 2 * kSecond);
+
+  state = {};
+  decoder.read_state(line, flow);
+  EXPECT_FALSE(flow.first_post_mono_ns || flow.last_post_mono_ns || flow.last_completion_mono_ns ||
+               flow.last_receive_mono_ns);
+  EXPECT_EQ(flow.posted + flow.completed + flow.receives_posted + flow.received_bytes, 0u);
+}
+
 TEST(DecodeSegment, ClampsEveryCountToItsTableAndSaysSo) {
   HandSegment segment;
   segment.writer().threads = segment.writer().rails = segment.writer().comms = segment.writer().flows = UINT32_MAX;
