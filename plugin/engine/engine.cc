@@ -93,7 +93,6 @@ void choose_transport(Transport* transport) {
 }
 Transport* transport() { return engine.transport; }
 
-
 Result init(void** context, uint64_t comm_id, const CommConfig& config, nccl::Logger log,
             nccl::ProfilerCallback profiler) noexcept {
   void* ours = &engine.no_context;

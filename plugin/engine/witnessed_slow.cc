@@ -270,7 +270,7 @@ Result fail_post(Slot& slot, void** request, Result result) {
   slot.n = 0;
   *request = nullptr;
   Connection& c = *slot.connection;
-  if (enter(c)) witness::count_net_error(*c.flow, static_cast<uint16_t>(result), witness::ticks());
+  if (enter(c)) witness::count_error(*c.flow, 0, witness::ticks(), static_cast<uint16_t>(result), 0);
   return result;
 }
 
@@ -282,7 +282,7 @@ Result fail_test(Slot& slot, Result result) {
   }
   Connection& c = *slot.connection;
   if (enter(c)) {
-    witness::count_net_error(*c.flow, static_cast<uint16_t>(result), witness::ticks());
+    witness::count_error(*c.flow, 0, witness::ticks(), static_cast<uint16_t>(result), 0);
     if (slot.record) store_relaxed(slot.record->status, static_cast<uint16_t>(result));
   }
   slot.bytes = nullptr;

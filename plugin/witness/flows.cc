@@ -11,7 +11,7 @@
 namespace railwitness::witness {
 namespace {
 
-constexpr uint32_t kErrorEvents = 4;  // per flow; a queue pair that fails flushes hundreds of requests, which are echo
+constexpr uint32_t kErrorEvents = 4;  // per flow; one that fails flushes hundreds of requests, which are echo
 
 constexpr size_t kRingBytes = sizeof(railwitness_record) * kRecords;
 
@@ -314,7 +314,7 @@ void complete_send_slowly(Flow& flow, uint64_t wr_id, uint64_t now, uint16_t sta
   update_oldest(flow);
 }
 
-void complete_with_error(Flow& flow, uint64_t wr_id, uint64_t now, uint16_t status, uint32_t vendor_error) {
+void count_error(Flow& flow, uint64_t wr_id, uint64_t now, uint16_t status, uint32_t vendor_error) {
   railwitness_state& state = *flow.state;
   const uint16_t errors = load_relaxed(state.errors);
   if (errors == 0) {
@@ -323,12 +323,16 @@ void complete_with_error(Flow& flow, uint64_t wr_id, uint64_t now, uint16_t stat
     store_release(state.first_error_ticks, now);
   }
   if (errors < 0xFFFF) store_release(state.errors, static_cast<uint16_t>(errors + 1));
-  complete_send_slowly(flow, wr_id, now, status);
   if (flow.error_events >= kErrorEvents) return;
   flow.error_events++;
   const uint32_t rail = rail_of(flow);
   record_event({.kind = RAILWITNESS_CONTROL_ERROR_COMPLETION, .rail = rail, .qpn = flow.qpn,
                 .value = {status, vendor_error, wr_id}});
+}
+
+void complete_with_error(Flow& flow, uint64_t wr_id, uint64_t now, uint16_t status, uint32_t vendor_error) {
+  count_error(flow, wr_id, now, status, vendor_error);
+  complete_send_slowly(flow, wr_id, now, status);
 }
 
 }  // namespace railwitness::witness

@@ -78,6 +78,8 @@ void enter_thread();
 void enter_flow(Flow& flow);
 void make_room(Flow& flow);
 void complete_send_slowly(Flow& flow, uint64_t wr_id, uint64_t now, uint16_t status);
+// The first one's status and time, their number, and an event for each of the first few.
+void count_error(Flow& flow, uint64_t wr_id, uint64_t now, uint16_t status, uint32_t vendor_error);
 void complete_with_error(Flow& flow, uint64_t wr_id, uint64_t now, uint16_t status, uint32_t vendor_error);
 void count_unwitnessed_events(uint64_t n);
 

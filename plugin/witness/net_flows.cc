@@ -7,7 +7,6 @@
 namespace railwitness::witness {
 namespace {
 
-constexpr uint32_t kErrorEvents = 4;  // per flow, as for a queue pair
 constexpr uint8_t kOpcodeSend = 2;    // IBV_WR_SEND
 
 // requests, opcode, flags, status: the last eight bytes of a record.
@@ -59,21 +58,6 @@ bool enter_net_flow(Flow& flow) {
   for (uint64_t i = 0; i < kRecords; i++)
     store_word(reinterpret_cast<char*>(&flow.records[i]) + offsetof(railwitness_record, requests), kOneSend);
   return true;
-}
-
-void count_net_error(Flow& flow, uint16_t status, uint64_t now) {
-  if (!flow.state) return;
-  railwitness_state& state = *flow.state;
-  const uint16_t errors = load_relaxed(state.errors);
-  if (errors == 0) {
-    store_relaxed(state.first_error_status, status);
-    store_release(state.first_error_ticks, now);
-  }
-  if (errors < 0xFFFF) store_release(state.errors, static_cast<uint16_t>(errors + 1));
-  if (flow.error_events >= kErrorEvents) return;
-  flow.error_events++;
-  record_event({.kind = RAILWITNESS_CONTROL_ERROR_COMPLETION, .rail = rail_of(flow), .qpn = flow.qpn,
-                .value = {status, 0, 0}});
 }
 
 }  // namespace railwitness::witness

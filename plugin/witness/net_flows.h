@@ -26,9 +26,6 @@ Flow* open_flush_flow(const Flow& receiver);
 // moment ago, and the words of all records that never change are there.
 bool enter_net_flow(Flow& flow);
 
-// `status` is an ncclResult_t. The send or receive that failed is the caller's to count.
-void count_net_error(Flow& flow, uint16_t status, uint64_t now);
-
 }  // namespace railwitness::witness
 
 #endif  // RAILWITNESS_PLUGIN_WITNESS_NET_FLOWS_H_
