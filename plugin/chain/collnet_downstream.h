@@ -2,112 +2,63 @@
 #ifndef RAILWITNESS_PLUGIN_CHAIN_COLLNET_DOWNSTREAM_H_
 #define RAILWITNESS_PLUGIN_CHAIN_COLLNET_DOWNSTREAM_H_
 
-#include "plugin/chain/context.h"
-#include "plugin/chain/properties.h"
-#include "plugin/chain/table.h"
+#include "plugin/chain/plugin_table.h"
 #include "plugin/engine/collnet.h"
 #include "railwitness/nccl/collnet_v9.h"
 
 #include <cstddef>
-#include <cstdio>
 
 namespace railwitness::chain {
 
 using engine::Part;
-using engine::Result;
 
 // The calls that are the same in every version.
 template <typename Table>
-class CollDownstream : public engine::CollNet {
+class CollDownstream : public PluginTable<Table, engine::CollNet> {
  public:
-  CollDownstream(const Table* plugin, const char* library, int version) : plugin_(plugin) {
-    snprintf(description_, sizeof description_, "CollNet of %s (v%d)", library, version);
-  }
+  CollDownstream(const Table* plugin, const char* library, int version)
+      : PluginTable<Table, engine::CollNet>("CollNet", plugin, library, version) {}
 
-  const char* description() const final { return description_; }
-
-  Result devices(int* count) final {
-    if (is_taken_) return calls_.devices(count);
-    *count = 0;  // no init has succeeded
-    return nccl::kSuccess;
-  }
   Result properties(int device, engine::DeviceProperties* properties) final {
-    const Result result = read_properties(calls_.get_properties, device, properties);
-    if (result != nccl::kSuccess) return result;
-    if (!has_dmabuf_) properties->ptr_support &= ~nccl::kPtrDmabuf;
+    const Result result = this->read_device(device, properties);
     if constexpr (!requires { calls_.make_v_device; }) {  // before v9 NCCL's shims don't believe what the table says
-      properties->net_device_type = nccl::kNetDeviceHost;
-      properties->net_device_version = 0;
+      if (result == nccl::kSuccess) {
+        properties->net_device_type = nccl::kNetDeviceHost;
+        properties->net_device_version = 0;
+      }
     }
-    return nccl::kSuccess;
-  }
-  bool has_virtual_devices() const final {
-    if constexpr (requires { calls_.make_v_device; }) return (is_taken_ ? &calls_ : plugin_)->make_v_device;
-    return false;
-  }
-  Result make_virtual_device(int* device, const engine::VirtualDevice& members) final {
-    if constexpr (requires { calls_.make_v_device; })
-      if (calls_.make_v_device) return chain::make_virtual_device(calls_.make_v_device, device, members);
-    return nccl::kInternalError;
+    return result;
   }
 
   Result connect(void* handles[], int ranks, int rank, void* listen_comm, void** coll_comm) final {
     return calls_.connect(handles, ranks, rank, listen_comm, coll_comm);
   }
   Result close_coll(void* coll_comm) final { return calls_.close_coll(coll_comm); }
-  Result close_listen(void* listen_comm) final { return calls_.close_listen(listen_comm); }
   Result reduce_support(int data_type, int operation, int* supported) final {
     return calls_.reduce_support(data_type, operation, supported);
   }
-  Result register_dmabuf(void* coll_comm, void* data, size_t bytes, int type, uint64_t offset, int fd,
-                         void** mr) final {
-    return calls_.reg_mr_dma_buf(coll_comm, data, bytes, type, offset, fd, mr);
-  }
-  Result deregister(void* coll_comm, void* mr) final { return calls_.dereg_mr(coll_comm, mr); }
   Result iflush(void* coll_comm, void* data, int bytes, void* mr, void** request) final {
     return calls_.iflush(coll_comm, data, bytes, mr, request);
   }
-  Result test(void* request, int* done, int* bytes) final { return calls_.test(request, done, bytes); }
 
   bool has_gather_and_scatter() const final {
-    if constexpr (requires { calls_.iallgather; }) {
-      const Table* table = is_taken_ ? &calls_ : plugin_;
-      return table->iallgather && table->ireducescatter;
-    }
+    if constexpr (requires { calls_.iallgather; }) return this->newest().iallgather && this->newest().ireducescatter;
     return false;
   }
 
  protected:
   ~CollDownstream() = default;
 
-  // After the first init that succeeded: see table.h.
   Result take_table(nccl::Logger log) {
-    if (is_taken_) return nccl::kSuccess;
-    Table coll = *plugin_;
-    const char* absent = first_absent({{"devices", coll.devices}, {"getProperties", coll.get_properties},
-        {"listen", coll.listen}, {"connect", coll.connect}, {"reduceSupport", coll.reduce_support},
-        {"regMr", coll.reg_mr}, {"deregMr", coll.dereg_mr}, {"iallreduce", coll.iallreduce}, {"test", coll.test},
-        {"closeColl", coll.close_coll}, {"closeListen", coll.close_listen}});
-    if (absent) {
-      if (log) log(nccl::kLogWarn, nccl::kLogInit | nccl::kLogNet, "railwitness", 0, kAbsent, description_, absent);
-      return nccl::kInternalError;
-    }
-    has_dmabuf_ = coll.reg_mr_dma_buf;
-    if_absent_refuse(coll.reg_mr_dma_buf);
-    if_absent_refuse(coll.iflush);
-    if constexpr (requires { coll.finalize; }) if_absent_do_nothing(coll.finalize);
-    calls_ = coll;
-    is_taken_ = true;
-    return nccl::kSuccess;
+    if (this->is_taken_) return nccl::kSuccess;
+    const Table& coll = *this->plugin_;
+    return this->take({{"devices", coll.devices}, {"getProperties", coll.get_properties}, {"listen", coll.listen},
+                       {"connect", coll.connect}, {"reduceSupport", coll.reduce_support}, {"regMr", coll.reg_mr},
+                       {"deregMr", coll.dereg_mr}, {"iallreduce", coll.iallreduce}, {"test", coll.test},
+                       {"closeColl", coll.close_coll}, {"closeListen", coll.close_listen}}, log);
   }
 
-  const Table* const plugin_;
-  Table calls_{};  // complete once is_taken_
-
- private:
-  bool is_taken_ = false;
-  bool has_dmabuf_ = false;
-  char description_[192];
+  using PluginTable<Table, engine::CollNet>::calls_;
 };
 
 // v6 to v10: one init for all communicators, no context, no finalize.
@@ -118,12 +69,10 @@ class CollOnceForAll : public CollDownstream<Table> {
 
   Result init(void** context, uint64_t, nccl::Logger log) final {
     *context = this;  // never looked at
-    if (!was_asked_) {
-      was_asked_ = true;
-      first_ = this->plugin_->init(log);
-      if (first_ == nccl::kSuccess) first_ = this->take_table(log);
-    }
-    return first_;
+    return this->init_once([&] {
+      const Result result = this->plugin_->init(log);
+      return result == nccl::kSuccess ? this->take_table(log) : result;
+    });
   }
   Result finalize(void*) final { return nccl::kSuccess; }
   Result listen(void*, int device, void* handle, void** listen_comm) final {
@@ -132,10 +81,6 @@ class CollOnceForAll : public CollDownstream<Table> {
 
  protected:
   ~CollOnceForAll() = default;
-
- private:
-  bool was_asked_ = false;
-  Result first_ = nccl::kSuccess;
 };
 
 // v11 and later: a context per communicator.
@@ -145,20 +90,12 @@ class CollPerComm : public CollDownstream<Table> {
   using CollDownstream<Table>::CollDownstream;
 
   Result init(void** context, uint64_t comm_id, nccl::Logger log) final {
-    Context* ours = new_context(nccl::kUndefined);
-    *context = ours;
-    if (ours == &no_context) return nccl::kSystemError;
-    Result result = this->plugin_->init(&ours->inner, comm_id, log);
-    if (result == nccl::kSuccess) result = this->take_table(log);
-    ours->is_open = result == nccl::kSuccess;
-    return result;
+    return this->open_context(context, nccl::kUndefined, [&](Context& ours) {
+      const Result result = this->plugin_->init(&ours.inner, comm_id, log);
+      return result == nccl::kSuccess ? this->take_table(log) : result;
+    });
   }
-  Result finalize(void* context) final {
-    Context* ours = static_cast<Context*>(context);
-    const Result result = ours->is_open ? this->calls_.finalize(ours->inner) : nccl::kSuccess;
-    delete_context(ours);
-    return result;
-  }
+  Result finalize(void* context) final { return this->close_context(context); }
   Result listen(void* context, int device, void* handle, void** listen_comm) final {
     return this->calls_.listen(static_cast<Context*>(context)->inner, device, handle, listen_comm);
   }

@@ -1,64 +1,30 @@
 // A chained net plugin as our transport: what the versions have in common. Each net_vN.cc adds what its version says
-// differently. Nothing is interpreted: results, comms, requests, handles and device handles pass as they are.
+// differently.
 #ifndef RAILWITNESS_PLUGIN_CHAIN_DOWNSTREAM_H_
 #define RAILWITNESS_PLUGIN_CHAIN_DOWNSTREAM_H_
 
-#include "plugin/chain/context.h"
-#include "plugin/chain/properties.h"
-#include "plugin/chain/table.h"
+#include "plugin/chain/plugin_table.h"
 #include "plugin/engine/transport.h"
 
-#include <cstdio>
 #include <type_traits>
 
 namespace railwitness::chain {
 
-using engine::Result;
-
 // The calls that are the same in every version.
 template <typename Net>
-class Downstream : public engine::Transport {
+class Downstream : public PluginTable<Net, engine::Transport> {
  public:
-  Downstream(const Net* plugin, const char* library, int version) : plugin_(plugin) {
-    snprintf(description_, sizeof description_, "chain of %s (v%d)", library, version);
-  }
-
-  const char* description() const final { return description_; }
-
-  Result devices(int* count) final {
-    if (is_taken_) return calls_.devices(count);
-    *count = 0;  // no init has succeeded
-    return nccl::kSuccess;
-  }
+  Downstream(const Net* plugin, const char* library, int version)
+      : PluginTable<Net, engine::Transport>("chain", plugin, library, version) {}
 
   Result properties(int device, engine::DeviceProperties* properties) final {
-    const Result result = read_properties(calls_.get_properties, device, properties);
-    // NCCL takes DMA-BUF for impossible if the function is absent; of ours it sees that it is there.
-    if (result == nccl::kSuccess && !has_dmabuf_) properties->ptr_support &= ~nccl::kPtrDmabuf;
-    return result;
+    return this->read_device(device, properties);
   }
 
-  bool has_virtual_devices() const final {
-    if constexpr (requires { calls_.make_v_device; }) return (is_taken_ ? &calls_ : plugin_)->make_v_device;
-    return false;
-  }
-  Result make_virtual_device(int* device, const engine::VirtualDevice& members) final {
-    if constexpr (requires { calls_.make_v_device; })
-      if (calls_.make_v_device) return chain::make_virtual_device(calls_.make_v_device, device, members);
-    return nccl::kInternalError;
-  }
-
-  Result close_listen(void* listen_comm) final { return calls_.close_listen(listen_comm); }
   Result close_send(void* send_comm) final { return calls_.close_send(send_comm); }
   Result close_recv(void* recv_comm) final { return calls_.close_recv(recv_comm); }
   void describe(void*, bool, engine::Ends*) final {}  // the plugin's handles and comms are opaque
 
-  Result register_dmabuf(void* comm, void* data, size_t bytes, int type, uint64_t offset, int fd, void** mr) final {
-    if constexpr (requires { calls_.reg_mr_dma_buf; })
-      return calls_.reg_mr_dma_buf(comm, data, bytes, type, offset, fd, mr);
-    return nccl::kInternalError;
-  }
-  Result deregister(void* comm, void* mr) final { return calls_.dereg_mr(comm, mr); }
   Result get_device_mr(void* comm, void* mr, void** device_pointer) final {
     if constexpr (requires { calls_.get_device_mr; }) return calls_.get_device_mr(comm, mr, device_pointer);
     return nccl::kSuccess;
@@ -67,7 +33,6 @@ class Downstream : public engine::Transport {
   Result iflush(void* recv_comm, int n, void** data, int* bytes, void** mrs, void** request) final {
     return calls_.iflush(recv_comm, n, data, bytes, mrs, request);
   }
-  Result test(void* request, int* done, int* bytes) final { return calls_.test(request, done, bytes); }
   engine::Calls calls() const final {
     engine::Calls direct{nullptr, nullptr, calls_.test};
     if constexpr (std::is_same_v<decltype(calls_.isend), decltype(direct.isend)>) {  // v10 and later
@@ -84,43 +49,16 @@ class Downstream : public engine::Transport {
  protected:
   ~Downstream() = default;
 
-  // After the first init that succeeded.
   Result take_table(nccl::Logger log) {
-    if (is_taken_) return nccl::kSuccess;
-    Net net = *plugin_;
-    const char* absent = first_absent({{"devices", net.devices}, {"getProperties", net.get_properties},
-        {"listen", net.listen}, {"connect", net.connect}, {"accept", net.accept}, {"regMr", net.reg_mr},
-        {"deregMr", net.dereg_mr}, {"isend", net.isend}, {"irecv", net.irecv}, {"test", net.test},
-        {"closeSend", net.close_send}, {"closeRecv", net.close_recv}, {"closeListen", net.close_listen}});
-    if (absent) {
-      if (log) log(nccl::kLogWarn, nccl::kLogInit | nccl::kLogNet, "railwitness", 0, kAbsent, description_, absent);
-      return nccl::kInternalError;
-    }
-    if_absent_refuse(net.iflush);  // a plugin without GPUDirect is never asked to
-    if constexpr (requires { net.reg_mr_dma_buf; }) {
-      has_dmabuf_ = net.reg_mr_dma_buf;
-      if_absent_refuse(net.reg_mr_dma_buf);
-    }
-    if constexpr (requires { net.get_device_mr; }) {
-      if_absent_do_nothing(net.get_device_mr);
-      if_absent_do_nothing(net.irecv_consumed);
-    }
-    if constexpr (requires { net.set_net_attr; }) {
-      if_absent_do_nothing(net.finalize);
-      if_absent_do_nothing(net.set_net_attr);
-    }
-    calls_ = net;
-    is_taken_ = true;
-    return nccl::kSuccess;
+    if (this->is_taken_) return nccl::kSuccess;
+    const Net& net = *this->plugin_;
+    return this->take({{"devices", net.devices}, {"getProperties", net.get_properties}, {"listen", net.listen},
+                       {"connect", net.connect}, {"accept", net.accept}, {"regMr", net.reg_mr}, {"deregMr", net.dereg_mr},
+                       {"isend", net.isend}, {"irecv", net.irecv}, {"test", net.test}, {"closeSend", net.close_send},
+                       {"closeRecv", net.close_recv}, {"closeListen", net.close_listen}}, log);
   }
 
-  const Net* const plugin_;  // of the library; its init may change it
-  Net calls_{};              // complete once is_taken_
-
- private:
-  bool is_taken_ = false;
-  bool has_dmabuf_ = false;
-  char description_[192];
+  using PluginTable<Net, engine::Transport>::calls_;
 };
 
 // v5 to v10: one init for all communicators, no context, no finalize. NCCL calls init from one thread at a time.
@@ -134,12 +72,10 @@ class OnceForAll : public Downstream<Net> {
     Context* ours = new_context(config.traffic_class);
     *context = ours;
     if (ours == &no_context) return nccl::kSystemError;
-    if (!was_asked_) {
-      was_asked_ = true;
-      first_ = begin(log, profiler);
-      if (first_ == nccl::kSuccess) first_ = this->take_table(log);
-    }
-    return first_;
+    return this->init_once([&] {
+      const Result result = begin(log, profiler);
+      return result == nccl::kSuccess ? this->take_table(log) : result;
+    });
   }
   Result finalize(void* context) final {
     delete_context(static_cast<Context*>(context));
@@ -147,6 +83,16 @@ class OnceForAll : public Downstream<Net> {
   }
   Result listen(void*, int device, void* handle, void** listen_comm) final {
     return this->calls_.listen(device, handle, listen_comm);
+  }
+  Result connect(void*, int device, void* handle, void** send_comm, void** device_handle) override {
+    if constexpr (requires { this->calls_.connect(device, handle, send_comm, device_handle); })
+      return this->calls_.connect(device, handle, send_comm, device_handle);
+    return nccl::kInternalError;  // v5, v6 and v10 say it otherwise
+  }
+  Result accept(void* listen_comm, void** recv_comm, void** device_handle) override {
+    if constexpr (requires { this->calls_.accept(listen_comm, recv_comm, device_handle); })
+      return this->calls_.accept(listen_comm, recv_comm, device_handle);
+    return nccl::kInternalError;  // v5 and v6 say it otherwise
   }
   Result set_attributes(void*, const void*) final { return nccl::kSuccess; }
 
@@ -156,10 +102,6 @@ class OnceForAll : public Downstream<Net> {
     if constexpr (requires { this->plugin_->init(log); }) return this->plugin_->init(log);
     return nccl::kInternalError;  // v10 says it otherwise
   }
-
- private:
-  bool was_asked_ = false;
-  Result first_ = nccl::kSuccess;
 };
 
 // v5 to v8: sizes are ints and receives are always told of.
@@ -206,21 +148,13 @@ class PerComm final : public Downstream<Net> {
 
   Result init(void** context, uint64_t comm_id, const engine::CommConfig& config, nccl::Logger log,
               nccl::ProfilerCallback profiler) override {
-    Context* ours = new_context(config.traffic_class);
-    *context = ours;
-    if (ours == &no_context) return nccl::kSystemError;
-    if (!profiler) profiler = no_profiler;
-    Result result = this->plugin_->init(&ours->inner, comm_id, &ours->config, log, profiler);
-    if (result == nccl::kSuccess) result = this->take_table(log);
-    ours->is_open = result == nccl::kSuccess;
-    return result;
+    return this->open_context(context, config.traffic_class, [&](Context& ours) {
+      const Result result =
+          this->plugin_->init(&ours.inner, comm_id, &ours.config, log, profiler ? profiler : no_profiler);
+      return result == nccl::kSuccess ? this->take_table(log) : result;
+    });
   }
-  Result finalize(void* context) override {
-    Context* ours = static_cast<Context*>(context);
-    const Result result = ours->is_open ? this->calls_.finalize(ours->inner) : nccl::kSuccess;
-    delete_context(ours);
-    return result;
-  }
+  Result finalize(void* context) override { return this->close_context(context); }
   Result listen(void* context, int device, void* handle, void** listen_comm) override {
     return this->calls_.listen(static_cast<Context*>(context)->inner, device, handle, listen_comm);
   }

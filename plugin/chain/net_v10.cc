@@ -16,9 +16,6 @@ class V10 final : public OnceForAll<nccl::NetV10> {
   Result connect(void* context, int device, void* handle, void** send_comm, void** device_handle) override {
     return calls_.connect(device, &static_cast<Context*>(context)->config, handle, send_comm, device_handle);
   }
-  Result accept(void* listen_comm, void** recv_comm, void** device_handle) override {
-    return calls_.accept(listen_comm, recv_comm, device_handle);
-  }
   Result register_memory(void* comm, void* data, size_t bytes, int type, void** mr) override {
     return calls_.reg_mr(comm, data, bytes, type, mr);
   }

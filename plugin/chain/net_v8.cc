@@ -12,12 +12,6 @@ class V8 final : public SmallTransfers<nccl::NetV8> {
  public:
   using SmallTransfers::SmallTransfers;
 
-  Result connect(void*, int device, void* handle, void** send_comm, void** device_handle) override {
-    return calls_.connect(device, handle, send_comm, device_handle);
-  }
-  Result accept(void* listen_comm, void** recv_comm, void** device_handle) override {
-    return calls_.accept(listen_comm, recv_comm, device_handle);
-  }
   Result register_memory(void* comm, void* data, size_t bytes, int type, void** mr) override {
     return calls_.reg_mr(comm, data, bytes, type, mr);
   }
