@@ -5,6 +5,7 @@
 #include "plugin/witness/layout.h"
 #include "railwitness/abi/handover.h"
 
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <string>
@@ -58,6 +59,17 @@ struct SegmentCopy {
     return n;
   }
 };
+
+// Of this process, written with RAILWITNESS_SEGMENT_FILE=`file`; removes it. Ends the process if there is none.
+inline SegmentCopy take_segment_file(const std::string& file) {
+  const std::string path = file + "." + std::to_string(getpid());
+  const int fd = ::open(path.c_str(), O_RDONLY);
+  SegmentCopy s = SegmentCopy::read(fd);
+  ::close(fd);
+  unlink(path.c_str());
+  if (s.bytes.size() < 4096) fprintf(stderr, "no segment in %s\n", path.c_str()), exit(1);
+  return s;
+}
 
 inline int make_segment(const railwitness_segment_header& header, uint64_t bytes, int seals = F_SEAL_SHRINK | F_SEAL_GROW) {
   const int fd = memfd_create("railwitness-test", MFD_CLOEXEC | MFD_ALLOW_SEALING);

@@ -6,6 +6,7 @@
 // libibverbs.so was there before us. In all of them the net calls themselves are witnessed by the engine.
 #include "railwitness/nccl/net_v11.h"
 #include "railwitness/nccl/profiler_v5.h"
+#include "tests/plugin/check.h"
 #include "tests/plugin/fake_sidecar.h"
 
 #include <cstdarg>
@@ -15,13 +16,6 @@
 
 namespace railwitness::test {
 namespace {
-
-int failures = 0;
-
-#define CHECK(condition)                                                                  \
-  do {                                                                                    \
-    if (!(condition)) fprintf(stderr, "line %d: %s\n", __LINE__, #condition), failures++; \
-  } while (0)
 
 constexpr int kMessages = 100;
 std::string said;
@@ -34,16 +28,6 @@ void logger(nccl::LogLevel, unsigned long, const char*, int, const char* format,
   va_end(arguments);
   said += std::string(text) + "\n";
   puts(text);
-}
-
-SegmentCopy read_segment(const std::string& file) {
-  const std::string path = file + "." + std::to_string(getpid());
-  const int fd = open(path.c_str(), O_RDONLY);
-  const SegmentCopy s = SegmentCopy::read(fd);
-  close(fd);
-  unlink(path.c_str());
-  if (s.bytes.size() < 4096) fprintf(stderr, "no segment\n"), exit(1);
-  return s;
 }
 
 // NCCL's calls in its order: net init, profiler init, connection, transfers.
@@ -120,7 +104,7 @@ int main(int argc, char** argv) {
   setenv("RAILWITNESS_MODE", (std::string("chain:") + argv[3]).c_str(), 1);
   if (expected == "table") CHECK(dlopen("libibverbs.so", RTLD_NOW));
   run_job(argv[2]);
-  check(read_segment(file), expected);
+  check(take_segment_file(file), expected);
   fflush(stdout);
   return failures ? 1 : 0;
 }

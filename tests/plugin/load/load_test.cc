@@ -5,6 +5,7 @@
 // Linked to neither verbs nor the plugin. LD_LIBRARY_PATH decides which libibverbs.so.1 there is.
 #include "railwitness/nccl/net_v11.h"
 #include "railwitness/nccl/profiler_v5.h"
+#include "tests/plugin/check.h"
 #include "tests/plugin/fake_sidecar.h"
 
 #include <infiniband/verbs.h>
@@ -18,13 +19,6 @@
 
 namespace railwitness::test {
 namespace {
-
-int failures = 0;
-
-#define CHECK(condition)                                                            \
-  do {                                                                              \
-    if (!(condition)) fprintf(stderr, "line %d: %s\n", __LINE__, #condition), failures++; \
-  } while (0)
 
 std::string said;
 int lines = 0;
@@ -132,16 +126,7 @@ struct NetIb {
 
 std::string segment_file;
 
-SegmentCopy read_segment() {
-  const std::string path = segment_file + "." + std::to_string(getpid());
-  const int fd = ::open(path.c_str(), O_RDONLY);
-  CHECK(fd >= 0);
-  SegmentCopy s = SegmentCopy::read(fd);
-  ::close(fd);
-  unlink(path.c_str());
-  if (s.bytes.size() < 4096) fprintf(stderr, "no segment\n"), exit(1);
-  return s;
-}
+SegmentCopy read_segment() { return take_segment_file(segment_file); }
 
 void use_segment_file() {
   segment_file = "/tmp/railwitness-load-test";
