@@ -210,21 +210,23 @@ void Tracker::close_quiet(const std::vector<Finding>& findings, int64_t now_wall
 }
 
 void Tracker::update_waits(const std::vector<Finding>& findings, int64_t now_wall_ns, Changes& changes) {
+  std::erase_if(waits_, [&](const SeenWait& wait) { return now_wall_ns - wait.seen_wall_ns >= kQuietNs; });
   for (const Finding& finding : findings) {
     if (finding.cls != Class::kWait) continue;
     const auto known = std::find_if(waits_.begin(), waits_.end(), [&](const SeenWait& wait) {
       return (finding.subclass == "cycle") == (wait.finding.subclass == "cycle") &&
              same_set(wait.finding.culprit, finding.culprit);
     });
-    if (known != waits_.end()) {
-      known->finding = finding;
-      known->seen_wall_ns = now_wall_ns;
-    } else if (waits_.size() < kMaxOpen) {
-      waits_.push_back({finding, now_wall_ns});
-      changes.waits.push_back(finding);
+    if (known == waits_.end()) {
+      if (waits_.size() < kMaxOpen) waits_.push_back({finding, now_wall_ns, now_wall_ns, false});
+      continue;
     }
+    known->finding = finding;
+    known->seen_wall_ns = now_wall_ns;
+    if (known->said || now_wall_ns - known->first_wall_ns < kSeenAgainNs) continue;
+    known->said = true;
+    changes.waits.push_back(finding);
   }
-  std::erase_if(waits_, [&](const SeenWait& wait) { return now_wall_ns - wait.seen_wall_ns >= kQuietNs; });
 }
 
 }  // namespace railwitness::diagnose

@@ -29,6 +29,9 @@ class Tracker {
   static constexpr int64_t kQuietNs = 2'000'000'000;
   // A suspicion becomes an incident when it has been there this long: what heals by itself within a second is none.
   static constexpr int64_t kPersistNs = 1'000'000'000;
+  // A wait is said when it is seen again this long after: facts of several nodes are not of one moment, and while a long
+  // wait ends, whoever's facts come last seems to be waited for.
+  static constexpr int64_t kSeenAgainNs = 400'000'000;
 
  private:
   struct Pending {  // a suspicion that is not an incident yet
@@ -39,7 +42,8 @@ class Tracker {
 
   struct SeenWait {
     model::Finding finding;
-    int64_t seen_wall_ns = 0;
+    int64_t first_wall_ns = 0, seen_wall_ns = 0;
+    bool said = false;
   };
 
   model::Incident open_new(const model::Finding& finding, int64_t now_wall_ns);

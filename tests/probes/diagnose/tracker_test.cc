@@ -171,8 +171,17 @@ TEST(Tracker, WaitsAreSaidOnceAndAgainForAnotherCulprit) {
   Tracker tracker("t");
   EXPECT_THAT(said(tracker, {finding(Class::kWait, {rank(2)})}, kNow).waits, SizeIs(1));
   EXPECT_THAT(tracker.update({finding(Class::kWait, {rank(2)})}, kNow + kStep).waits, IsEmpty());
-  EXPECT_THAT(tracker.update({finding(Class::kWait, {rank(1)})}, kNow + 2 * kStep).waits, SizeIs(1));
+  EXPECT_THAT(said(tracker, {finding(Class::kWait, {rank(1)})}, kNow + 2 * kStep).waits, SizeIs(1));
   EXPECT_THAT(tracker.open(), IsEmpty());
+}
+
+TEST(Tracker, AWaitThatIsSeenOnceIsNotSaid) {
+  Tracker tracker("t");
+  const auto wait = finding(Class::kWait, {rank(2)});
+  EXPECT_THAT(tracker.update({wait}, kNow).waits, IsEmpty());
+  EXPECT_THAT(tracker.update({}, kNow + Tracker::kSeenAgainNs).waits, IsEmpty());
+  EXPECT_THAT(tracker.update({wait}, kNow + Tracker::kSeenAgainNs + Tracker::kQuietNs).waits, IsEmpty()) << "another one";
+  EXPECT_THAT(tracker.update({wait}, kNow + 2 * Tracker::kSeenAgainNs + Tracker::kQuietNs).waits, SizeIs(1));
 }
 
 }  // namespace
