@@ -17,10 +17,17 @@ options=()
 
 build() { cmake --preset "$1" "${options[@]}" >"build/$1.log" 2>&1 && cmake --build --preset "$1" -j "$jobs" >>"build/$1.log" 2>&1 || { tail -n 40 "build/$1.log"; return 1; }; }
 
+# The sanitized plugin in the real libnccl.
+sanitized_nccl() {
+  if [[ ${WITHOUT_NCCL:-} == 1 ]]; then echo 'skipped as asked: the sanitized plugin in the real libnccl'; return 0; fi
+  build release && ctest --preset release -L sanitized --no-tests=error
+}
+
 stage() {
   case $1 in
-    release) build release && ctest --preset release -LE 'vm|netns' -j "$jobs" --no-tests=error ;;
-    asan | tsan) build "$1" && ctest --preset "$1" -L 'unit|plugin|fuzz' -LE vm -j "$jobs" --no-tests=error ;;
+    release) build release && ctest --preset release -LE 'vm|netns|sanitized' -j "$jobs" --no-tests=error ;;
+    asan) build asan && ctest --preset asan -L 'unit|plugin|fuzz' -LE vm -j "$jobs" --no-tests=error && sanitized_nccl ;;
+    tsan) build tsan && ctest --preset tsan -L 'unit|plugin|fuzz' -LE vm -j "$jobs" --no-tests=error ;;
     netns) build release && ctest --preset release -L netns --no-tests=error ;;
     vm)
       if [[ ${WITHOUT_VM:-} == 1 || ${WITHOUT_NCCL:-} == 1 ]]; then echo 'skipped as asked: the virtual machine beds'; return 0; fi

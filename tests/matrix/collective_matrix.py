@@ -2,7 +2,7 @@
 """Collectives of real libnccl binaries, every element checked: NCCL version x mode of the plugin x case.
 
     collective_matrix.py --build BUILD --out DIR [--nccl LIBNCCL...] [--mode MODE...] [--case WORD...] [--quick]
-                         [--fresh]
+                         [--plugin FOLDER] [--fresh]
 
 A version is a libnccl.so.2, run on the emulated GPU (tests/cpugpu): by default all of fetch_nccl.sh's cache, 2.22 or
 later, or else the one that the build uses. Modes:
@@ -13,6 +13,8 @@ later, or else the one that the build uses. Modes:
     chain   railwitness, mode chain: the probe plugin behind it
     ofi     railwitness, mode ofi: libfabric over TCP
 In mode tap it is also checked which library answered NCCL when it opened libibverbs: it must have been the tap's.
+The plugin is BUILD's, or the one in FOLDER: one built with asan and ubsan gets their libraries preloaded, and a case in
+which they report anything is wrong. (Not tsan: it does not see how libnccl's threads synchronise.)
 A case is right if all elements are right (or a fault ends as it must: every surviving rank gets an error and can
 abort), if NCCL's log says that the transport of the mode was in use on every rank, and if the plugin was loaded.
 Results are kept in DIR/collectives.jsonl: a run that was ended goes on where it was, and wrong cases are run again.
@@ -122,13 +124,19 @@ MODES = {mode.name: mode for mode in (
 
 def environment(args, nccl, mode, case, directory):
     env = {name: value for name, value in os.environ.items() if not name.startswith(('NCCL_', 'RAILWITNESS_'))}
-    library_path = f'{nccl.parent}:{args.build}/lib'
+    library_path = f'{nccl.parent}:{args.plugin}'
     env.update(LD_LIBRARY_PATH=library_path, NCCL_SOCKET_IFNAME='lo', NCCL_DEBUG='INFO',
                NCCL_DEBUG_SUBSYS='INIT,NET,ENV', NCCL_DEBUG_FILE=f'{directory}/log.%p', RAILWITNESS_SEGMENT_FILE=f'{directory}/segment')
     env.update({name: value.format(build=args.build) for name, value in mode.environment.items()})
+    preload = list(args.sanitizers)
+    if preload:
+        env.update(ASAN_OPTIONS=f'detect_leaks=0:verify_asan_link_order=0:log_path={directory}/report',
+                   UBSAN_OPTIONS=f'log_path={directory}/report')
     if mode.name == 'tap':
-        env.update(LD_PRELOAD=f'{args.build}/tests/cpugpu/liblookup_recorder.so',
-                   LOOKUP_RECORDER_OUT=f'{directory}/lookups')
+        preload.insert(0, f'{args.build}/tests/cpugpu/liblookup_recorder.so')   # before asan's dlopen: it goes by the caller
+        env['LOOKUP_RECORDER_OUT'] = f'{directory}/lookups'
+    if preload:
+        env['LD_PRELOAD'] = ':'.join(preload)
     if mode.plugin == 'probe':
         env['NCCL_NET_PLUGIN'] = f'{args.build}/tests/cpugpu/libprobe_plugin.so'
     elif mode.plugin:
@@ -193,6 +201,10 @@ def check_tap(case, directory):
     return []
 
 
+def check_sanitizers(directory):
+    return [pathlib.Path(path).read_text(errors='replace')[:4000] for path in sorted(glob.glob(f'{directory}/report*'))]
+
+
 def run_case(args, version, nccl, mode, case):
     directory = pathlib.Path(args.out) / f'case.{os.getpid()}'     # of the latest case, to look at
     shutil.rmtree(directory, ignore_errors=True)
@@ -211,6 +223,7 @@ def run_case(args, version, nccl, mode, case):
     problems += check_transport(mode, case, directory)
     if mode.name == 'tap':
         problems += check_tap(case, directory)
+    problems += check_sanitizers(directory)
     return dict(right=not problems, problems=problems, seconds=round(time.monotonic() - start, 1))
 
 
@@ -220,6 +233,15 @@ def version_of(library):
     with open(library, 'rb') as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
         text = re.search(rb'\0NCCL version ([\d.]+)\+cuda', data)[1].decode()
     return tuple(map(int, text.split('.')))
+
+
+def sanitizers_of(plugin):
+    """The sanitizers' libraries that the plugin needs: they must be the first in a process."""
+    library = pathlib.Path(plugin, 'libnccl-net-railwitness.so')
+    if not library.exists():
+        sys.exit(f'{library} is not there: build the plugin (cmake --build --preset release, or asan)')
+    linked = subprocess.run(['ldd', library], capture_output=True, text=True, check=True).stdout
+    return re.findall(r'lib(?:asan|ubsan)\.so\S* => (\S+)', linked)
 
 
 def find_libraries(args):
@@ -242,7 +264,11 @@ def main():
     parser.add_argument('--quick', action='store_true', help='5 cases that touch what differs most')
     parser.add_argument('--fresh', action='store_true', help='forget earlier results')
     parser.add_argument('--timeout', type=float, default=300, help='seconds per case, default 300')
+    parser.add_argument('--plugin', metavar='FOLDER', type=lambda p: str(pathlib.Path(p).resolve()),
+                        help="where libnccl-net-railwitness.so is, default BUILD/lib")
     args = parser.parse_args()
+    args.plugin = args.plugin or f'{args.build}/lib'
+    args.sanitizers = sanitizers_of(args.plugin)
 
     cases = [c for c in all_cases() if (c.quick or not args.quick) and (not args.case or any(w in c.name for w in args.case))]
     table = [(version, library, MODES[name], case) for version, library in find_libraries(args).items()
@@ -257,7 +283,7 @@ def main():
     right, tally = 0, {}
     for number, (version, library, mode, case) in enumerate(table, 1):
         text = '.'.join(map(str, version))
-        key = f'{text} | {mode.name} | {case.name} | {case.arguments} | {case.choice}'
+        key = f'{text} | {mode.name} | {case.name} | {case.arguments} | {case.choice}' + (' | sanitized' if args.sanitizers else '')
         result = done.get(key)
         if result is None:
             result = dict(key=key, **run_case(args, version, library, mode, case))
