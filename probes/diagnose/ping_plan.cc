@@ -25,7 +25,7 @@ using Directed = std::pair<int, int>;  // indices into the rail's answering node
 
 class Planner {
  public:
-  Planner(const View& view, uint64_t id) : view_(view), id_(id) {
+  Planner(const View& view, uint64_t id) : id_(id) {
     for (const NodeView& node : view.nodes) {
       if (node.silent) continue;
       for (const model::PingPort& port : node.heard->facts.ping_ports) {
@@ -119,7 +119,6 @@ class Planner {
     }
   }
 
-  const View& view_;
   const uint64_t id_;
   std::map<int32_t, std::vector<Answering>> answering_;
   std::map<int32_t, std::set<std::string>> suspects_;

@@ -96,7 +96,7 @@ std::string port_name(const json& port) {
   const Id id = id_of(port);
   const std::string descr = text_of(member(port, "descr"));
   const bool number =
-      !id.value.empty() && std::all_of(id.value.begin(), id.value.end(), [](char c) { return absl::ascii_isdigit(c); });
+      !id.value.empty() && std::all_of(id.value.begin(), id.value.end(), [](unsigned char c) { return absl::ascii_isdigit(c); });
   if ((id.type == "mac" || number || id.value.empty()) && looks_like_port_name(descr)) return descr;
   return id.value;
 }
