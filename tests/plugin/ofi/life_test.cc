@@ -2,7 +2,7 @@
 #include "plugin/ofi/comm.h"
 #include "plugin/ofi/memory.h"
 #include "plugin/ofi/settings.h"
-#include "tests/plugin/ofi/driver.h"
+#include "tests/plugin/ofi/peer_process.h"
 
 #include <cstdlib>
 #include <cstring>
@@ -140,6 +140,19 @@ TEST(Life, AnAbortHalfWayThroughConnectIsCollectedByFinalize) {
   }
   // libfabric 1.17 does not close a TCP connection that it was accepting when its endpoint is closed.
   EXPECT_LE(open_descriptors(), descriptors + 12) << "after 120 aborts";
+}
+
+// Those of shm are text, with the number of the endpoint in its process.
+TEST(Life, EndpointsConnectWhateverTheLengthsOfTheirNames) {
+  void* context = make_context();
+  std::vector<Pair> pairs;
+  for (int i = 0; i < 6; i++) pairs.push_back(connect_pair(context));  // the next one has a number of two digits
+  PeerProcess peer(Task::kAccept);  // and there the first one
+  void* comm = connect_to(&peer, context);
+  EXPECT_NE(comm, nullptr);
+  transport().close_send(comm);
+  for (Pair& pair : pairs) close_pair(&pair);
+  transport().finalize(context);
 }
 
 TEST(Life, OtherContextsOutliveAFinalize) {
