@@ -70,7 +70,7 @@ shim::Started start() {
     return {.is_off = true, .how = RAILWITNESS_ATTACH_NONE, .why_not = nullptr, .sidecar = nullptr};
   const Status status = witness::begin(knobs);
   shim::Started started{.is_off = false, .how = RAILWITNESS_ATTACH_NONE, .why_not = nullptr,
-                        .sidecar = "no segment", .mode_unknown = knobs.mode_unknown,
+                        .sidecar = "no segment",
                         .no_tap = knobs.mode == witness::Mode::kOfi};
   if (!status.is_ok()) {
     started.why_not = status.what();  // nothing is witnessed; the transport works all the same

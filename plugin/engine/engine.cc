@@ -58,16 +58,22 @@ void take_calls() {
   if (!calls.test) calls.test = test_of_transport;
 }
 
-witness::Flow* open_flow(Ends& ends, const DeviceProperties& p, railwitness_direction direction) {
-  if (!p.name) return nullptr;
+witness::NetEnds to_witness(const Ends& ends, const DeviceProperties& p) {
+  witness::NetEnds known{.number = ends.number, .peer_number = ends.peer_number, .gid = {}, .peer_gid = {}, .device = {},
+                         .port = static_cast<uint8_t>(p.port)};
+  memcpy(known.gid, ends.gid, sizeof known.gid);
+  memcpy(known.peer_gid, ends.peer_gid, sizeof known.peer_gid);
+  strncpy(known.device, p.name, sizeof known.device - 1);
+  return known;
+}
+
+void add_rail(const witness::NetEnds& ends, uint64_t guid) {
   railwitness_rail rail{};
-  strncpy(rail.device, p.name, sizeof rail.device - 1);
-  rail.guid = p.guid;
-  rail.port = static_cast<uint8_t>(p.port);
+  memcpy(rail.device, ends.device, sizeof rail.device);
   memcpy(rail.gid, ends.gid, sizeof rail.gid);
+  rail.guid = guid;
+  rail.port = ends.port;
   witness::add_rail(rail);
-  return witness::open_net_flow({ends.number, ends.peer_number, ends.gid, ends.peer_gid, rail.device, rail.port},
-                                direction);
 }
 
 // What NCCL gets in place of the transport's comm. Null: no memory.
@@ -77,12 +83,14 @@ Connection* wrap(void* inner, bool is_send, int device, const Meeting& meeting) 
   engine.transport->describe(inner, is_send, &ends);
   fill_in(meeting, is_send, ends);
   const DeviceProperties p = properties_of(ends.device);
-  witness::Flow* flow = open_flow(ends, p, is_send ? RAILWITNESS_DIRECTION_SEND : RAILWITNESS_DIRECTION_RECV);
   int requests = kMaxRequests * (p.max_recvs < 1 ? 1 : p.max_recvs > kMaxGroup ? kMaxGroup : p.max_recvs);
   // irecv_consumed names a request long after it was done: its slot must not be in use again by then.
   if (!is_send && p.net_device_type != nccl::kNetDeviceHost) requests *= 8;
-  Connection* c = make_connection(inner, is_send, requests, flow);
-  if (!c && flow) witness::close_flow(*flow);
+  Connection* c = make_connection(inner, is_send, requests);
+  if (!c || !p.name) return c;
+  const witness::NetEnds known = to_witness(ends, p);
+  add_rail(known, p.guid);
+  witness_connection(*c, known);
   return c;
 }
 

@@ -11,6 +11,7 @@
 #define RAILWITNESS_PLUGIN_ENGINE_WITNESSED_H_
 
 #include "plugin/engine/transport.h"
+#include "plugin/witness/net_flows.h"
 #include "plugin/witness/net_hot.h"
 
 #include <cstdint>
@@ -48,15 +49,20 @@ struct alignas(64) Connection {
   Slot* spare;        // free ones
   void* spares;       // all of them
   Connection* flush;  // of a receiver, from its first iflush on: flushes, as sends to itself
+  witness::NetEnds* awaited;  // of one that found no line: what to take one with
   int slot_count, spare_count, spares_in_use;
   bool is_send;
+  bool is_counted;  // as one without a line
 };
 static_assert(sizeof(Connection) == 128);
 
 inline const witness::Memory* nowhere() { return reinterpret_cast<const witness::Memory*>(uintptr_t{1}); }
 
-// Null: no memory. `max_requests`: how many requests NCCL may have outstanding.
-Connection* make_connection(void* inner, bool is_send, int max_requests, witness::Flow* flow);
+// Null: no memory. `max_requests`: how many requests NCCL may have outstanding. Not witnessed until it is told to be.
+Connection* make_connection(void* inner, bool is_send, int max_requests);
+// Takes a line, or where none is free (further ones may have been asked for a moment ago), lets a later post take it: the
+// first with no request outstanding, because a completion counts only where its post was counted.
+void witness_connection(Connection& c, const witness::NetEnds& ends);
 void end_connection(Connection* connection);
 
 // How the transport is called; complete after the first init.

@@ -2,8 +2,6 @@
 // that are done out of order, errors, no witness at all.
 #include "plugin/engine/witnessed.h"
 
-#include "plugin/witness/net_flows.h"
-
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
@@ -24,9 +22,37 @@ bool is_spare(const Connection& c, const Slot& slot) {
   return c.spare_count > 0 && (&slot < c.slots || &slot >= c.slots + c.slot_count);
 }
 
+bool is_idle(const Connection& c) {
+  if (c.spares_in_use > 0) return false;
+  for (int i = 0; i < c.slot_count; i++)
+    if (is_busy(c.slots[i], c.is_send)) return false;
+  return true;
+}
+
+// Records and slots are counted from one: so are those of a flow that begins late.
+bool may_take_line(const Connection& c) { return witness::has_room() && is_idle(c); }
+
+bool begin_flow(Connection& c, witness::Flow* flow) {
+  c.is_counted = !flow && witness::may_record();
+  if (!flow) return false;
+  c.flow = flow;
+  c.head = c.slots;
+  c.oldest = c.is_send ? c.slots : nullptr;
+  return true;
+}
+
+bool take_awaited_line(Connection& c) {
+  if (!c.awaited || !may_take_line(c)) return false;
+  const auto direction = c.is_send ? RAILWITNESS_DIRECTION_SEND : RAILWITNESS_DIRECTION_RECV;
+  if (!begin_flow(c, witness::open_net_flow(*c.awaited, direction, c.is_counted))) return false;
+  delete c.awaited;
+  c.awaited = nullptr;
+  return true;
+}
+
 // True: c.state and so on lead into a memory that is or a moment ago was the current one.
 bool enter(Connection& c) {
-  if (!c.flow) return false;
+  if (!c.flow && !take_awaited_line(c)) return false;
   if (c.flow->memory == witness::current() && c.state) return true;
   if (!witness::enter_net_flow(*c.flow)) return false;
   c.state = c.flow->state;
@@ -116,7 +142,7 @@ void count_done(Connection& c, Slot& slot, int n) {
 
 }  // namespace
 
-Connection* make_connection(void* inner, bool is_send, int max_requests, witness::Flow* flow) {
+Connection* make_connection(void* inner, bool is_send, int max_requests) {
   const int slots = is_send ? kSendSlots : std::max(max_requests, kMaxRequests);
   const size_t bytes = sizeof(Connection) + sizeof(Slot) * static_cast<size_t>(slots);
   void* memory = aligned_alloc(alignof(Connection), bytes);
@@ -125,7 +151,6 @@ Connection* make_connection(void* inner, bool is_send, int max_requests, witness
   auto* c = new (memory) Connection{};
   c->inner = inner;
   c->memory = nowhere();
-  c->flow = flow;
   c->is_send = is_send;
   c->slots = c->head = reinterpret_cast<Slot*>(c + 1);
   c->oldest = is_send ? c->head : nullptr;
@@ -138,9 +163,16 @@ Connection* make_connection(void* inner, bool is_send, int max_requests, witness
   return c;
 }
 
+void witness_connection(Connection& c, const witness::NetEnds& ends) {
+  const auto direction = c.is_send ? RAILWITNESS_DIRECTION_SEND : RAILWITNESS_DIRECTION_RECV;
+  if (begin_flow(c, witness::open_net_flow(ends, direction)) || !c.is_counted) return;
+  c.awaited = new (std::nothrow) witness::NetEnds(ends);
+}
+
 void end_connection(Connection* c) {
   if (c->flush) end_connection(c->flush);
   if (c->flow) witness::close_flow(*c->flow);
+  delete c->awaited;
   free(c->spares);
   free(c);
 }
@@ -200,18 +232,20 @@ Result irecv_slowly(Connection& c, int n, void** data, size_t* bytes, int* tags,
 
 namespace {
 
-Connection* make_flush_connection(Connection& c) {
-  witness::Flow* flow = c.flow ? witness::open_flush_flow(*c.flow) : nullptr;
-  return make_connection(c.inner, true, 16 * kSendSlots, flow);
+// As the receiver has one, and as other connections do.
+void take_flush_line(Connection& f, const Connection& receiver) {
+  if (f.flow || !receiver.flow || (f.is_counted ? !may_take_line(f) : !is_idle(f))) return;
+  begin_flow(f, witness::open_flush_flow(*receiver.flow, f.is_counted));
 }
 
 }  // namespace
 
 Result flush(Connection& c, Transport& transport, int n, void** data, int* bytes, void** mrs, void** request) {
   *request = nullptr;
-  if (!c.flush) c.flush = make_flush_connection(c);
+  if (!c.flush) c.flush = make_connection(c.inner, true, 16 * kSendSlots);
   if (!c.flush) return nccl::kSystemError;
   Connection& f = *c.flush;
+  take_flush_line(f, c);
   const bool witnessed = enter(f);
   Slot* slot = free_slot(f);
   if (!slot) return nccl::kInternalError;  // NCCL takes a null request for "nothing to wait for"

@@ -111,6 +111,9 @@ Result set_peer(Comm* comm, const Frame& theirs, const Agreement& agreement) {
   comm->peer_pid = theirs.pid;
   comm->max_group = agreement.max_group;
   comm->max_requests = agreement.max_requests;
+  const bool is_text = comm->device->info->addr_format == FI_ADDR_STR;
+  if (is_text && !memchr(theirs.name, 0, sizeof theirs.name))
+    return fail(comm, nccl::kRemoteError, "the name of the peer's endpoint has no end");
   if (fi_av_insert(comm->addresses, theirs.name, 1, &comm->peer, 0, nullptr) != 1)
     return fail(comm, nccl::kSystemError, "libfabric does not take the peer's address; do both hosts have the same one?");
   const bool good = comm->is_send ? add_requests<SendRequest>(comm, kMaxSends) && allocate(&comm->open, comm->max_requests)

@@ -120,8 +120,9 @@ struct Comm : Object {
   Request* unposted;        // first in, first out
   Request** unposted_end;
   uint32_t sequence;        // sender: oldest with room; receiver: next to be announced
+  int place;                // of that sequence in the lists below
   ClearToSendBuffer* buffers;  // sender: posted for receiving; receiver: being sent
-  OpenSlots* open;          // sender; indexed by sequence modulo max_requests
+  OpenSlots* open;          // sender; place_of() has the index
   bool* sequence_busy;      // receiver; the same
   Operation ready;
   ClearToSend ready_message;
@@ -130,6 +131,31 @@ struct Comm : Object {
   std::mutex memory_lock;   // registrations: service thread only, but several
   struct Memory* memory;    // registered with libfabric; see memory.cc
 };
+
+// Sequences take turns on max_requests places. That is no power of two by the wire format, hence no mask; it is compared
+// instead of divided. `sequence` is less than max_requests away from the comm's, or that many behind it.
+inline int place_of(const Comm& comm, uint32_t sequence) {
+  const int place = comm.place + static_cast<int32_t>(sequence - comm.sequence);
+  if (place < 0) return place + comm.max_requests;
+  return place < comm.max_requests ? place : place - comm.max_requests;
+}
+
+inline void next_sequence(Comm* comm) {
+  comm->sequence++;
+  if (++comm->place == comm->max_requests) comm->place = 0;
+}
+
+// Slots of a receive go by groups, a clear-to-send each: slot `slot` of the `group`th. More than one group is rare.
+struct GroupSlot {
+  uint32_t group;
+  int slot;
+};
+inline GroupSlot group_slot_of(const Comm& comm, int index) {
+  GroupSlot at{0, index};
+  for (; at.slot >= comm.max_group; at.slot -= comm.max_group) at.group++;
+  return at;
+}
+inline uint32_t groups_of(const Comm& comm, int slots) { return group_slot_of(comm, slots - 1).group + 1; }
 
 // Endpoint, completion queue and address vector; the comm's number and, in `frame`, the endpoint's name. kSuccess or an
 // error that has been said.

@@ -66,7 +66,9 @@ Result welcome(Listening* l, Caller* caller, const Frame& hello, const Terms& th
   caller->side = {};
   Frame answer = make_frame(Kind::kWelcome, l->mine);
   if (const Result result = open_endpoint(comm, &answer)) return l->failed = result;
-  if (hello.name_bytes != answer.name_bytes) {
+  // A name that is text (provider shm: process and number) has the length that it has; set_peer looks for its end.
+  const bool is_text = l->device->info->addr_format == FI_ADDR_STR;
+  if (!is_text && hello.name_bytes != answer.name_bytes) {
     comm->side.queue(make_refusal(l->mine, "the endpoint's name has another size here; is libfabric the same?"));
     comm->side.flush();
     return give_up(l, &comm->peer_address, "the peer's endpoint has a name of %u bytes, ours of %u; is libfabric the same?",

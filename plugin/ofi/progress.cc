@@ -22,16 +22,16 @@ bool took(Comm* comm, ssize_t result, const char* what) {
 }
 
 bool post_receive(Comm* comm, const ReceiveRequest& request, int index, ReceiveRequest::Slot* slot) {
-  const uint32_t sequence = request.sequence + static_cast<uint32_t>(index / comm->max_group);
-  const uint64_t tag = wire_tag(Tagged::kData, comm->cookie, sequence, index % comm->max_group);
+  const GroupSlot at = group_slot_of(*comm, index);
+  const uint64_t tag = wire_tag(Tagged::kData, comm->cookie, request.sequence + at.group, at.slot);
   return took(comm, fi_trecv(comm->endpoint, slot->data, slot->capacity, slot->descriptor, FI_ADDR_UNSPEC, tag, 0,
                              &slot->operation), "posting a receive");
 }
 
 // One clear-to-send, of the slots from `announced` on.
 bool announce(Comm* comm, ReceiveRequest* request) {
-  const uint32_t sequence = request->sequence + static_cast<uint32_t>(request->announced / comm->max_group);
-  const auto place = sequence % static_cast<uint32_t>(comm->max_requests);
+  const uint32_t sequence = request->sequence + group_slot_of(*comm, request->announced).group;
+  const int place = place_of(*comm, sequence);
   ClearToSendBuffer& buffer = comm->buffers[place];
   if (buffer.is_busy) return false;
   const int count = std::min(comm->max_group, request->count - request->announced);
@@ -62,12 +62,13 @@ bool announce(Comm* comm, ReceiveRequest* request) {
 void take_clear_to_send(Comm* comm, ClearToSendBuffer* buffer, size_t bytes) {
   const ClearToSend& message = buffer->message;
   const auto window = static_cast<uint32_t>(comm->max_requests);
-  OpenSlots& open = comm->open[message.sequence % window];
-  if (!check_clear_to_send(message, bytes, comm->max_group) || message.sequence - comm->sequence >= window || open.is_there) {
+  const bool is_sound = check_clear_to_send(message, bytes, comm->max_group) && message.sequence - comm->sequence < window;
+  if (!is_sound || comm->open[place_of(*comm, message.sequence)].is_there) {
     fail(comm, nccl::kRemoteError, "a clear-to-send of %zu bytes makes no sense (sequence %u, %u expected at the earliest)",
          bytes, message.sequence, comm->sequence);
     return;
   }
+  OpenSlots& open = comm->open[place_of(*comm, message.sequence)];
   open.is_there = true;
   open.taken = 0;
   memcpy(&open.message, &message, bytes);

@@ -39,7 +39,7 @@ struct Match {
 Match find_slot(Comm* comm, int tag) {
   const auto window = static_cast<uint32_t>(comm->max_requests);
   for (uint32_t i = 0; i < window; i++) {
-    OpenSlots& open = comm->open[(comm->sequence + i) % window];
+    OpenSlots& open = comm->open[place_of(*comm, comm->sequence + i)];
     if (!open.is_there) break;
     for (int slot = 0; slot < open.message.count; slot++)
       if (!(open.taken & 1u << slot) && open.message.slots[slot].tag == tag) return {&open, slot};
@@ -49,12 +49,11 @@ Match find_slot(Comm* comm, int tag) {
 
 void take_slot(Comm* comm, const Match& match) {
   match.open->taken |= 1u << match.slot;
-  const auto window = static_cast<uint32_t>(comm->max_requests);
   for (;;) {
-    OpenSlots& oldest = comm->open[comm->sequence % window];
+    OpenSlots& oldest = comm->open[comm->place];
     if (!oldest.is_there || oldest.taken != (1u << oldest.message.count) - 1) return;
     oldest.is_there = false;
-    comm->sequence++;
+    next_sequence(comm);
   }
 }
 
@@ -65,17 +64,14 @@ bool is_finished(const Request& request) {
 }
 
 // A sequence is free again when the receive that had it is over and its message has left.
-bool take_sequences(Comm* comm, int count) {
-  const auto window = static_cast<uint32_t>(comm->max_requests);
-  for (uint32_t i = 0; i < static_cast<uint32_t>(count); i++) {
-    const uint32_t place = (comm->sequence + i) % window;
+bool take_sequences(Comm* comm, uint32_t count) {
+  for (uint32_t i = 0; i < count; i++) {
+    const int place = place_of(*comm, comm->sequence + i);
     if (comm->sequence_busy[place] || comm->buffers[place].is_busy) return false;
   }
-  for (uint32_t i = 0; i < static_cast<uint32_t>(count); i++) comm->sequence_busy[(comm->sequence + i) % window] = true;
+  for (uint32_t i = 0; i < count; i++, next_sequence(comm)) comm->sequence_busy[comm->place] = true;
   return true;
 }
-
-int sequences_of(const Comm& comm, int slots) { return (slots + comm.max_group - 1) / comm.max_group; }
 
 }  // namespace
 
@@ -120,15 +116,15 @@ Result start_receive(Comm* comm, int n, void** data, size_t* bytes, int* tags, v
   if (comm->failed != nccl::kSuccess) return comm->failed;
   if (n < 1 || n > kMaxReceives)
     return fail(comm, nccl::kInternalError, "a receive of %d parts; %d is the limit that we announced", n, kMaxReceives);
-  if (!comm->free_requests || !take_sequences(comm, sequences_of(*comm, n))) {
+  const uint32_t sequence = comm->sequence;
+  if (!comm->free_requests || !take_sequences(comm, groups_of(*comm, n))) {
     progress(comm);
     return comm->failed;
   }
   auto* receive = take_request<ReceiveRequest>(comm);
   receive->count = n;
   receive->posted = receive->announced = receive->finished = 0;
-  receive->sequence = comm->sequence;
-  comm->sequence += static_cast<uint32_t>(sequences_of(*comm, n));
+  receive->sequence = sequence;
   for (int i = 0; i < n; i++) {
     ReceiveRequest::Slot& slot = receive->slots[i];
     slot.operation.kind = Operation::Kind::kReceive;
@@ -164,9 +160,8 @@ Result test_request(Request* request, int* done, int* bytes) {
   } else {
     auto* receive = static_cast<ReceiveRequest*>(request);
     for (int i = 0; bytes && i < receive->count; i++) bytes[i] = static_cast<int>(receive->slots[i].received);
-    const int sequences = sequences_of(*comm, receive->count);
-    for (int i = 0; i < sequences; i++)
-      comm->sequence_busy[(receive->sequence + static_cast<uint32_t>(i)) % static_cast<uint32_t>(comm->max_requests)] = false;
+    for (uint32_t i = 0; i < groups_of(*comm, receive->count); i++)
+      comm->sequence_busy[place_of(*comm, receive->sequence + i)] = false;
   }
   give_back(comm, request);
   *done = 1;

@@ -47,8 +47,6 @@ void format_banner(char* text, size_t bytes, const Started& s, int late_contexts
     add(text, bytes, "tap by provider table (%s), %s", why, sidecar);
   else
     add(text, bytes, "nothing tapped yet: %s; %s", why, sidecar);
-  if (s.mode_unknown)
-    add(text, bytes, "; RAILWITNESS_MODE is neither tap, chain:PLUGIN, ofi nor off, tap is taken");
 }
 
 void say_banner(nccl::Logger log, const Started& started, int late_contexts) {

@@ -11,7 +11,6 @@ struct Started {
   railwitness_attach how;
   const char* why_not;  // why not by the stub, and what to do about it; null if by the stub
   const char* sidecar;  // in words
-  bool mode_unknown = false;  // what RAILWITNESS_MODE says is no mode
   const char* transport = nullptr;     // in words; null: none, NCCL keeps its own
   const char* no_transport = nullptr;  // why RAILWITNESS_MODE's could not be had, and the way out; null: it could
   bool no_tap = false;                 // nothing is to stand before libibverbs

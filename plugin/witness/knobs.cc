@@ -33,8 +33,6 @@ void read_mode(Knobs& k) {
   } else if (!strncasecmp(mode, kChain, kLength) && (!mode[kLength] || mode[kLength] == ':')) {
     k.mode = Mode::kChain;
     snprintf(k.plugin, sizeof k.plugin, "%s", mode[kLength] ? mode + kLength + 1 : "");
-  } else {
-    k.mode_unknown = true;
   }
 }
 

@@ -7,8 +7,7 @@ namespace railwitness::witness {
 enum class Mode { kTap, kChain, kOfi, kOff };
 
 struct Knobs {
-  Mode mode;               // RAILWITNESS_MODE
-  bool mode_unknown;       // it says something else: tap is taken, and the banner says so
+  Mode mode;               // RAILWITNESS_MODE; tap where it says something else, which base/knobs.h tells
   char plugin[512];        // of chain:PLUGIN; empty: the default one
   char socket[108];        // RAILWITNESS_SOCKET, a path as long as sockaddr_un holds; longer ones are cut and found absent
   char job[64];            // RAILWITNESS_JOB, else SLURM_JOB_ID; letters, digits and _.:/- , others become _

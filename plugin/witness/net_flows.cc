@@ -16,8 +16,8 @@ static_assert(offsetof(railwitness_record, flags) == 59 && offsetof(railwitness_
 
 }  // namespace
 
-Flow* open_net_flow(const NetEnds& ends, railwitness_direction direction) {
-  Flow* flow = open_flow(ends.number, true);
+Flow* open_net_flow(const NetEnds& ends, railwitness_direction direction, bool counted) {
+  Flow* flow = open_flow(ends.number, true, counted);
   if (!flow) return nullptr;
   const FlowFacts facts{.port = &ends.port, .peer_qpn = ends.peer_number ? &ends.peer_number : nullptr,
                         .local_gid = ends.gid, .peer_gid = ends.peer_gid, .device = ends.device};
@@ -33,8 +33,8 @@ Flow* open_net_flow(const NetEnds& ends, railwitness_direction direction) {
   return flow;
 }
 
-Flow* open_flush_flow(const Flow& receiver) {
-  Flow* flow = open_flow(receiver.qpn, true);
+Flow* open_flush_flow(const Flow& receiver, bool counted) {
+  Flow* flow = open_flow(receiver.qpn, true, counted);
   if (!flow) return nullptr;
   const Lock lock;
   if (!lock) return nullptr;

@@ -324,6 +324,96 @@ TEST_F(Witnessed, WorksWithoutAWitness) {
   close(p);
 }
 
+void take_all_lines() {
+  witness::set_growth([](const witness::Memory&, bool, witness::Part&) { return false; });
+  while (witness::current()->writer->flows < RAILWITNESS_FLOW_CAPACITY) witness::open_flow(77, false);
+}
+
+void add_lines() {
+  witness::Part part{};
+  ASSERT_TRUE(witness::map_private_part(1, part));
+  ASSERT_TRUE(witness::add_part(part));
+}
+
+TEST_F(Witnessed, AConnectionThatFoundNoLineTakesOneWithItsFirstPostThereafter) {
+  take_all_lines();
+  const Pair p = connect();
+  const railwitness_writer& w = *witness::current()->writer;
+  EXPECT_EQ(w.unwitnessed_flows, 2u);
+  for (const size_t done : {0u, 1u, 2u}) {
+    ASSERT_NE(send(p, 1), nullptr);
+    fake.finish(done, {1});
+  }
+  EXPECT_EQ(w.unwitnessed_flows, 2u) << "a connection is counted once";
+  EXPECT_EQ(w.unwitnessed_events, 3u);
+  close(p);
+
+  const Pair late = connect();
+  ASSERT_NE(send(late, 1), nullptr);
+  add_lines();
+  EXPECT_EQ(w.unwitnessed_flows, 4u);
+  void* first = receive(late);
+  ASSERT_NE(first, nullptr);
+  EXPECT_EQ(w.unwitnessed_flows, 3u);
+  EXPECT_EQ(state_of(late.recv).receives_posted, 1u);
+  const auto& c = *static_cast<engine::Connection*>(late.recv);
+  const railwitness_identity& i = *witness::lines_of(*witness::current(), c.flow->index).identity;
+  EXPECT_EQ(i.kind, RAILWITNESS_FLOW_CONNECTION);
+  EXPECT_EQ(i.direction, RAILWITNESS_DIRECTION_RECV);
+  EXPECT_EQ(i.role, RAILWITNESS_ROLE_DATA);
+  EXPECT_EQ(i.rail, witness::find_rail("fake0", 1));
+  EXPECT_NE(i.peer_qpn, 0u);
+  fake.finish(fake.requests.size() - 1, {55});
+  EXPECT_TRUE(is_done(first, bytes));
+  EXPECT_EQ(state_of(late.recv).receives_completed, 1u);
+  EXPECT_EQ(state_of(late.recv).received_bytes, 55u);
+}
+
+TEST_F(Witnessed, AConnectionTakesItsLineWithNothingOutstandingSoThatPostsAndCompletionsAgree) {
+  take_all_lines();
+  const Pair p = connect();
+  void* before = send(p, 1);
+  add_lines();
+  void* between = send(p, 2);
+  ASSERT_TRUE(before && between);
+  EXPECT_EQ(static_cast<engine::Connection*>(p.send)->flow, nullptr);
+  fake.finish(0, {1});
+  fake.finish(1, {2});
+  EXPECT_TRUE(is_done(before, bytes));
+  EXPECT_TRUE(is_done(between, bytes));
+  void* after = send(p, 40);
+  const railwitness_state& s = state_of(p.send);
+  EXPECT_EQ(s.posted, 1u);
+  EXPECT_EQ(s.posted_bytes, 40u);
+  const auto& c = *static_cast<engine::Connection*>(p.send);
+  EXPECT_EQ(c.flow->records[0].bytes, 40u) << "records begin where a reader looks for the first one";
+  EXPECT_EQ(c.flow->records[0].sequence, 1u);
+  EXPECT_EQ(c.memory, witness::hot.tsc ? witness::current() : engine::nowhere()) << "the frequent path is open";
+  fake.finish(2, {40});
+  EXPECT_TRUE(is_done(after, bytes));
+  EXPECT_EQ(s.completed, 1u);
+  EXPECT_EQ(s.oldest_post_ticks, 0u);
+}
+
+TEST_F(Witnessed, FlushesTakeALineOnceTheReceiverHasOne) {
+  take_all_lines();
+  const Pair p = connect();
+  int sizes[1] = {10};
+  void* request = nullptr;
+  EXPECT_EQ(engine::iflush(p.recv, 1, nullptr, sizes, nullptr, &request), nccl::kSuccess);
+  const auto* flush = static_cast<engine::Connection*>(p.recv)->flush;
+  ASSERT_NE(flush, nullptr);
+  fake.finish(0, {});
+  EXPECT_TRUE(is_done(request, nullptr));
+  add_lines();
+  receive(p);
+  EXPECT_EQ(flush->flow, nullptr);
+  EXPECT_EQ(engine::iflush(p.recv, 1, nullptr, sizes, nullptr, &request), nccl::kSuccess);
+  ASSERT_NE(flush->flow, nullptr);
+  EXPECT_EQ(flush->state->posted_bytes, 10u);
+  EXPECT_EQ(witness::current()->writer->unwitnessed_flows, 1u) << "the sender, which has posted nothing";
+}
+
 TEST_F(Witnessed, ClosesWithRequestsOutstandingAndLeavesAFlowThatEnded) {
   const Pair p = connect();
   send(p, 1);

@@ -21,6 +21,7 @@ namespace railwitness::test {
 namespace {
 
 std::string said;
+int lines_about_mode = 0;
 int lines = 0;
 
 void logger(nccl::LogLevel, unsigned long, const char*, int, const char* format, ...) {
@@ -30,6 +31,7 @@ void logger(nccl::LogLevel, unsigned long, const char*, int, const char* format,
   vsnprintf(text, sizeof text, format, arguments);
   va_end(arguments);
   said = text;
+  lines_about_mode += strstr(text, "RAILWITNESS_MODE") != nullptr;
   lines++;
   printf("%s\n", text);
 }
@@ -286,10 +288,12 @@ void off(const char* plugin, const char*) {
 
 void misspelt(const char* plugin, const char*) {
   setenv("RAILWITNESS_SOKET", "/run/x", 1);
+  setenv("RAILWITNESS_MODE", "tapp", 1);
   Plugin p(plugin);
   for (int i = 0; i < 2; i++) p.net->finalize(p.init());
   p.profiler->finalize(p.init_profiler());
   CHECK(said_has("warning: RAILWITNESS_SOKET is not known; RAILWITNESS_SOCKET is meant?"));
+  CHECK(said_has("RAILWITNESS_MODE is 'tapp'; one of ") && lines_about_mode == 1);
   CHECK(lines == 2);  // the banner and this, once a process
 }
 

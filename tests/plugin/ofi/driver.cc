@@ -129,6 +129,14 @@ void finish(void* send_request, void* receive_request, int* sent, int* received)
   EXPECT_TRUE(!send_request && !receive_request) << "not done after a minute";
 }
 
+Result wait_for_error(const std::function<Result()>& call, double* after) {
+  const double start = seconds();
+  Result result = nccl::kSuccess;
+  while (result == nccl::kSuccess && seconds() - start < 15) result = call();
+  *after = seconds() - start;
+  return result;
+}
+
 int open_descriptors() {
   int count = 0;
   for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) count++;

@@ -6,6 +6,7 @@
 #include "plugin/engine/transport.h"
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -38,6 +39,9 @@ void* receive(const Pair& pair, void* data, size_t bytes, int tag);
 // Tests both requests by turns until both are done.
 void finish(void* send_request, void* receive_request, int* sent, int* received);
 bool test_once(void* request, int* bytes);  // done?
+
+// Calls until that gives an error, for at most 15 seconds; how many it took, in `after`.
+Result wait_for_error(const std::function<Result()>& call, double* after);
 
 int open_descriptors();
 long resident_kb();
