@@ -125,17 +125,20 @@ class Printer {
     return or_dash(out);
   }
 
+  static std::string problem(const model::Process& process) {
+    std::string out = process.segment_problem;
+    if (process.unwitnessed_flows == 0 && process.unwitnessed_events == 0) return out;
+    return out + fmt::format("{}{} flows not witnessed, at least {} posts and completions so far",
+                             out.empty() ? "" : "; ", process.unwitnessed_flows, process.unwitnessed_events);
+  }
+
   std::string processes() const {
     Table table({"PID", "STATE", "SINCE", "CPU", "JOB", "RANK", "TAP", "FLOWS", "PROBLEM"});
     for (const model::Process& process : facts_.processes) {
-      std::string problem = process.segment_problem;
-      if (process.unwitnessed_flows > 0) {
-        problem += fmt::format("{}{} flows not witnessed", problem.empty() ? "" : "; ", process.unwitnessed_flows);
-      }
       table.add({std::to_string(process.pid), std::string(word(process.state)), age(process.state_since_mono_ns),
                  process.cpu_share ? fmt::format("{:.2f}", *process.cpu_share) : "-", or_dash(process.job),
                  ranks(process), std::string(word(process.attach)), std::to_string(process.flows.size()),
-                 or_dash(problem)});
+                 or_dash(problem(process))});
     }
     return table.empty() ? "no processes: no job has asked for a segment\n" : table.text();
   }

@@ -16,6 +16,12 @@ Check ok(const Setting& s, std::string evidence) {
   return {s.name, State::kOk, std::move(evidence), ""};
 }
 
+// Modes tap and off have none of their own.
+bool has_devices(const Environment& environment) {
+  const std::string mode = mode_of(environment);
+  return mode == "ofi" || mode.starts_with("chain:");
+}
+
 Check net_plugin(const Setting& s, const Environment& environment) {
   const bool is_none = knobs::equals_ignoring_case(s.value, "none");
   if (s.value.empty() || is_none) {
@@ -34,30 +40,35 @@ Check net_plugin(const Setting& s, const Environment& environment) {
         "NCCL 2.27 and later go through the list: in mode tap railwitness has no devices, so the next plugin is used",
         "name railwitness alone, or RAILWITNESS_MODE=chain:PLUGIN"};
   }
-  if (has(s.value, "/"))
-    return ok(s, "a full path, which NCCL 2.21 and later take; earlier ones want NCCL_NET_PLUGIN=railwitness");
-  return ok(s, "NCCL looks for libnccl-net-railwitness.so where the loader does");
+  const std::string found =
+      has(s.value, "/")
+          ? "a full path, which NCCL 2.21 and later take; earlier ones and 2.27.3 want NCCL_NET_PLUGIN=railwitness"
+          : "NCCL looks for libnccl-net-railwitness.so where the loader does";
+  const bool is_kept = environment.value("NCCL_NET_PLUGIN_REF_COUNT") == "1";
+  return ok(s, found + (has_devices(environment) && !is_kept
+                            ? "; NCCL 2.28.3 to 2.29.7 lose it after a process' first communicator unless "
+                              "NCCL_NET_PLUGIN_REF_COUNT=1"
+                            : ""));
 }
 
 Check net(const Setting& s, const Environment& environment) {
-  const std::string mode = mode_of(environment);
-  const bool has_devices = mode == "ofi" || mode.starts_with("chain:");
+  const bool has_own = has_devices(environment);
   if (knobs::equals_ignoring_case(s.value, "railwitness")) {
-    if (has_devices)
+    if (has_own)
       return ok(s, "forbids NCCL to fall back silently on its own transport: a rank without us fails at once");
     return {s.name, State::kBad,
             fmt::format("in mode {} railwitness has no devices of its own, so the communicator fails: \"Failed to "
                         "initialize any NET plugin\"",
-                        mode),
+                        mode_of(environment)),
             "unset NCCL_NET; it is for the modes ofi and chain"};
   }
   if (knobs::equals_ignoring_case(s.value, "IB")) {
-    return {s.name, has_devices ? State::kBad : State::kWarn,
-            has_devices ? "NCCL uses its own InfiniBand transport and no plugin"
-                        : "NCCL does not initialise our net slot; NCCL 2.28.3 and later still load us as profiler, "
-                          "earlier ones not",
-            has_devices ? "NCCL_NET=railwitness, or unset it"
-                        : "unset NCCL_NET: NCCL takes its InfiniBand transport anyway"};
+    return {
+        s.name, has_own ? State::kBad : State::kWarn,
+        has_own ? "NCCL uses its own InfiniBand transport and no plugin"
+                : "NCCL does not initialise our net slot; NCCL 2.28.3 and later still load us as profiler, "
+                  "earlier ones not",
+        has_own ? "NCCL_NET=railwitness, or unset it" : "unset NCCL_NET: NCCL takes its InfiniBand transport anyway"};
   }
   return {s.name, State::kBad, fmt::format("NCCL uses {} only; nothing of it passes railwitness", s.value),
           "unset NCCL_NET"};

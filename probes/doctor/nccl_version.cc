@@ -26,7 +26,9 @@ std::string traps_of(int code) {
   if (code >= 22803 && code <= 22907) {
     out +=
         "; it forgets the plugin's name with its last communicator: in modes chain and ofi a later one runs without "
-        "us unless NCCL_NET_PLUGIN_REF_COUNT=1 (the tap stays)";
+        "us unless NCCL_NET_PLUGIN_REF_COUNT=1, or a link libnccl-net.so to the plugin is in its folder (the tap "
+        "stays)";
+    if (code == 22803) out += "; in mode tap a later one is not named, for the same reason";
   }
   if (code > 23299) out += "; it is newer than what railwitness was tried with";
   return out;

@@ -76,9 +76,14 @@ void note(Process& process, const Match& match) {
       return;  // said of every net without devices, of ours in mode tap as well
     case Event::kNoNetAtAll:
       process.no_net_at_all = true;
+      if (!value.empty()) process.net_setting = kept(value);
       return;
     case Event::kNetwork:
+      if (process.network == "railwitness") process.was_on_ours = true;
       process.network = kept(value);
+      return;
+    case Event::kUnloaded:
+      process.is_unloaded |= value.find("railwitness") != value.npos;
       return;
     case Event::kNoIbDevice:
       process.no_ib_device = true;

@@ -20,13 +20,15 @@ struct Process {
   std::vector<int> ranks;  // in the largest communicator; several if one process drives several GPUs
   int ranks_in_comm = 0;
   std::string nccl_version;                   // "2.28.9"
-  std::optional<std::string> plugin_setting;  // NCCL_NET_PLUGIN, as NCCL tells it; may be empty
+  std::optional<std::string> plugin_setting;  // NCCL_NET_PLUGIN, as far as NCCL tells it; may be empty
   std::string net_setting, profiler_setting;
   std::string not_found, open_error, unsupported;  // why a library was not loaded
   bool lacks_symbol = false;                       // no table of some version; NCCL may have taken an older one
   std::vector<std::string> nets_loaded;            // by name
   bool no_net_at_all = false;                      // the communicator failed
   std::string network;                             // the last one used
+  bool was_on_ours = false;                        // an earlier communicator used railwitness
+  bool is_unloaded = false;                        // and NCCL has closed it
   bool no_ib_device = false;
   std::string ib_devices;
   std::string profiler;

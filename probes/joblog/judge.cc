@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cctype>
+#include <charconv>
 #include <map>
+#include <optional>
 #include <set>
 #include <tuple>
 
@@ -59,9 +61,74 @@ Word judge_socket(const Process& process, const std::string& how) {
   return {Use::kBlind, blind, "NCCL has InfiniBand devices but did not take them: see its warnings"};
 }
 
+constexpr std::string_view kRestOfName = "libnccl-net-";
+
+// What was NCCL_NET_PLUGIN? Up to 2.27 NCCL names the libraries that it tried instead, the setting first or
+// "libnccl-net-" and it; "libnccl-net.so" if there was none.
+std::optional<std::string> setting_of(const Process& process) {
+  std::string name = process.plugin_setting.value_or("");
+  if (!process.plugin_setting) {
+    if (process.not_found.empty()) return std::nullopt;
+    name = process.not_found.substr(0, process.not_found.find_first_of(" :"));
+    if (name == "libnccl-net.so") return std::nullopt;
+  }
+  if (name.starts_with(kRestOfName) && name.ends_with(".so")) {
+    name = name.substr(kRestOfName.size(), name.size() - kRestOfName.size() - 3);
+  }
+  return name;
+}
+
+// Up to 2.20, and 2.27.3, NCCL looks for "libnccl-net-/opt/lib/libnccl-net-railwitness.so.so" alone. 2.26 tries the
+// path first and names only that too.
+bool is_path_refused(const Process& process) {
+  int minor = 0;
+  if (!process.nccl_version.starts_with("2.")) return false;
+  const char* begin = process.nccl_version.c_str() + 2;
+  std::from_chars(begin, process.nccl_version.c_str() + process.nccl_version.size(), minor);
+  return has(setting_of(process).value_or(""), "/") && (minor < 21 || process.nccl_version == "2.27.3");
+}
+
+// The plugin has spoken, and then NCCL had no net that it was allowed to take.
+Word judge_failed(const Process& process, const std::string& how) {
+  const std::string failed = fmt::format("NCCL had no net left and the job failed ({})", how);
+  const std::string forced = process.net_setting.empty() ? "NCCL_NET" : "NCCL_NET=" + process.net_setting;
+  if (!process.no_transport.empty()) {
+    return {Use::kNotUsed,
+            fmt::format("{}: what RAILWITNESS_MODE names can't be had: {}", failed, process.no_transport),
+            fmt::format("mend that, or unset RAILWITNESS_MODE and {}", forced)};
+  }
+  if (has(how, "off by RAILWITNESS_MODE")) {
+    return {Use::kNotUsed, failed,
+            fmt::format("unset {}: in mode off the plugin has no devices, NCCL's transport must stay allowed", forced)};
+  }
+  if (how.starts_with("tap by") || has(how, "nothing tapped yet")) {
+    return {
+        Use::kNotUsed, failed,
+        fmt::format("unset {}: in mode tap the plugin has no devices of its own, NCCL's transport must stay allowed",
+                    forced)};
+  }
+  return {
+      Use::kNotUsed, failed,
+      fmt::format("{} or a config's netName names a net that is not there; NCCL_NET=railwitness, or unset it", forced)};
+}
+
+// 2.28.3 to 2.29.7: closed with the last communicator, its name forgotten.
+Word judge_forgotten(const Process& process, const std::string& how) {
+  return {
+      Use::kNotUsed,
+      fmt::format("{}; then NCCL closed the plugin with the process' last communicator and forgot its name, so that "
+                  "later ones {}",
+                  how, process.no_net_at_all ? "failed" : "use " + process.network),
+      "NCCL_NET_PLUGIN_REF_COUNT=1; or a link libnccl-net.so to the plugin in its folder; or NCCL 2.30.3 and later"};
+}
+
 // The plugin has spoken, so it is in the process.
 Word judge_banner(const Process& process) {
   const std::string how = said(process);
+  const bool is_on_ours = is_same_word(process.network, "railwitness");
+  const bool is_left = process.no_net_at_all ? is_on_ours || process.was_on_ours : !is_on_ours && process.was_on_ours;
+  if (process.is_unloaded && is_left) return judge_forgotten(process, how);
+  if (process.no_net_at_all) return judge_failed(process, how);
   if (has(how, "off by RAILWITNESS_MODE")) return {Use::kOff, how, "unset RAILWITNESS_MODE"};
   const std::string sidecar =
       has(how, "no sidecar") ? "start `railwitness sidecar` on that node, or mount the directory of its socket" : "";
@@ -70,19 +137,14 @@ Word judge_banner(const Process& process) {
         Use::kNotUsed, "what RAILWITNESS_MODE names can't be had: " + process.no_transport,
         "mend that, or unset RAILWITNESS_MODE; NCCL_NET=railwitness makes it an error instead of another transport"};
   }
-  if (process.no_net_at_all) {
-    const std::string forced = process.net_setting.empty() ? "NCCL_NET" : "NCCL_NET=" + process.net_setting;
-    return {
-        Use::kNotUsed, "NCCL had no net left and the job failed (" + how + ")",
-        "unset " + forced + ": in mode tap the plugin has no devices of its own, NCCL's transport must stay allowed"};
-  }
-  if (is_same_word(process.network, "railwitness")) return {Use::kUsed, how, sidecar};
+  if (is_on_ours) return {Use::kUsed, how, sidecar};
   if (has(how, "nothing tapped yet")) {
     return {Use::kNotUsed, how, "see the reason in it; NCCL's own transport runs unwitnessed"};
   }
   const bool is_tap = how.starts_with("tap by");
   if (!is_tap && !process.network.empty()) {
-    return {Use::kNotUsed, fmt::format("{}, but NCCL uses {}", how, process.network),
+    return {Use::kNotUsed,
+            fmt::format("{}, but NCCL {} {}", how, process.was_on_ours ? "later uses" : "uses", process.network),
             net_forced(process).empty() ? "NCCL_NET=railwitness makes that an error" : net_forced(process)};
   }
   if (process.network.empty() || is_same_word(process.network, "IB")) return {Use::kUsed, how, sidecar};
@@ -93,8 +155,7 @@ Word judge_banner(const Process& process) {
           "RAILWITNESS_MODE=chain:PLUGIN with NCCL_NET_PLUGIN=railwitness alone wraps it, whatever it goes by"};
 }
 
-Word judge_setting(const Process& process) {
-  const std::string& setting = *process.plugin_setting;
+Word judge_setting(const std::string& setting) {
   if (setting.empty()) {
     return {Use::kNotUsed, "NCCL_NET_PLUGIN is set but empty: NCCL loads no plugin", "NCCL_NET_PLUGIN=railwitness"};
   }
@@ -113,35 +174,65 @@ Word judge_setting(const Process& process) {
   return {};
 }
 
+// Our library was looked for and did not come in.
+Word judge_not_loaded(const Process& process) {
+  const std::string failed = process.no_net_at_all ? ", so NCCL had no net left and the job failed" : "";
+  if (is_path_refused(process)) {
+    return {Use::kNotUsed, fmt::format("NCCL {} takes no path of a plugin{}", process.nccl_version, failed),
+            "NCCL_NET_PLUGIN=railwitness, with the library's folder in the job's LD_LIBRARY_PATH"};
+  }
+  const std::string setting = setting_of(process).value_or("");
+  std::string why = has(setting, "/") ? setting : process.not_found;
+  if (!process.open_error.empty()) why += (why.empty() ? "" : ": ") + process.open_error;
+  const bool is_there = has(why, ".so: ") && !has(why, "No such file");
+  return {Use::kNotUsed, fmt::format("the library could not be loaded: {}{}", why, failed),
+          is_there
+              ? "the file is there, but the loader refuses it: install libnccl-net-railwitness.so again, one made "
+                "for this machine"
+              : "install libnccl-net-railwitness.so where the job's LD_LIBRARY_PATH looks, or name it with its full "
+                "path (NCCL 2.21 and later, but 2.27.3), and let the job's user read it; in a container, mount it"};
+}
+
+// The plugin is silent, and the communicator failed: not for want of our library.
+Word judge_failed_silence(const Process& process) {
+  const std::string forced = process.net_setting.empty() ? "NCCL_NET" : "NCCL_NET=" + process.net_setting;
+  if (!process.has_info) {
+    return {
+        Use::kNotUsed, "NCCL had no net left and the job failed",
+        fmt::format("{} or a config's netName names a net that has no devices here, as railwitness in mode tap: unset "
+                    "it; NCCL_DEBUG=INFO tells more",
+                    forced)};
+  }
+  return {Use::kNotUsed, "NCCL had no net left and the job failed before railwitness could speak",
+          fmt::format("{} or a config's netName names a net that has no devices here; unset it", forced)};
+}
+
 // The plugin is silent: why?
 Word judge_silence(const Process& process) {
-  if (process.no_net_at_all) {
-    return {Use::kNotUsed, "NCCL had no net left and the job failed before railwitness could speak",
-            "NCCL_NET or a config's netName names a net that has no devices here; unset it"};
+  const std::optional<std::string> setting = setting_of(process);
+  const bool is_asked_for = has(setting.value_or(""), "railwitness") || has(process.open_error, "railwitness");
+  const bool is_missed = !process.not_found.empty() || !process.open_error.empty();
+  if (is_asked_for && is_missed && !is_ours_loaded(process)) return judge_not_loaded(process);
+  if (!process.no_transport.empty()) {  // its warning is all that the log has of it
+    return {Use::kNotUsed, "what RAILWITNESS_MODE names can't be had: " + process.no_transport,
+            "mend that, or unset RAILWITNESS_MODE"};
   }
+  if (process.no_net_at_all) return judge_failed_silence(process);
   if (!process.unsupported.empty() && has(process.unsupported, "railwitness")) {
     return {Use::kNotUsed,
             fmt::format("NCCL {} knows none of the tables of {}", process.nccl_version, process.unsupported),
             "take a railwitness that speaks this NCCL (`railwitness doctor` says which)"};
-  }
-  if (process.plugin_setting && has(*process.plugin_setting, "railwitness") &&
-      (!process.not_found.empty() || !process.open_error.empty())) {
-    const std::string why = process.open_error.empty() ? "" : ": " + process.open_error;
-    return {Use::kNotUsed, fmt::format("the library could not be loaded: {}{}", process.not_found, why),
-            "install libnccl-net-railwitness.so where the job's LD_LIBRARY_PATH looks, or name it with its full path "
-            "(NCCL 2.21 and later); in a container, mount it"};
   }
   if (is_ours_loaded(process)) {
     const std::string forced = net_forced(process);
     return {Use::kNotUsed, "NCCL loaded the plugin but did not initialise it",
             forced.empty() ? "look for NCCL_NET or a config's netName that names another net" : forced};
   }
-  if (process.plugin_setting) {
-    Word word = judge_setting(process);
+  if (setting) {
+    Word word = judge_setting(*setting);
     if (word.use != Use::kUnknown) return word;
     if (process.lacks_symbol) {
-      return {Use::kNotUsed,
-              fmt::format("NCCL {} found none of its tables in {}", process.nccl_version, *process.plugin_setting),
+      return {Use::kNotUsed, fmt::format("NCCL {} found none of its tables in {}", process.nccl_version, *setting),
               "take a railwitness that speaks this NCCL (`railwitness doctor` says which)"};
     }
     return {Use::kUnknown, "the plugin is asked for, but the log does not show what became of it",
@@ -190,6 +281,7 @@ std::string ranges(const std::vector<int>& ranks) {
 std::vector<std::string> notes_of(const JobLog& job, const std::vector<size_t>& judged) {
   std::vector<std::string> notes;
   std::map<std::string, std::vector<size_t>> networks, problems, profilers;
+  std::vector<size_t> forgotten;
   int ranks = 0;
   std::set<int> seen;
   for (const size_t i : judged) {
@@ -198,6 +290,7 @@ std::vector<std::string> notes_of(const JobLog& job, const std::vector<size_t>& 
     if (!p.knob_problem.empty()) problems[p.knob_problem].push_back(i);
     if (!p.profiler.empty() && p.profiler != "railwitness" && !has(p.profiler, "ncclProfiler_v"))
       profilers[p.profiler].push_back(i);
+    if (p.is_unloaded && has(p.not_found, "libnccl-net.so") && said(p).starts_with("tap by")) forgotten.push_back(i);
     ranks = std::max(ranks, p.ranks_in_comm);
     seen.insert(p.ranks.begin(), p.ranks.end());
   }
@@ -214,6 +307,12 @@ std::vector<std::string> notes_of(const JobLog& job, const std::vector<size_t>& 
         fmt::format("profiler {} has NCCL's one profiler slot on {}; communicators are not named and late "
                     "attach is not possible there",
                     name, who(job, processes)));
+  }
+  if (!forgotten.empty()) {
+    notes.push_back(
+        fmt::format("NCCL closed the plugin with a process' last communicator and forgot its name: the tap stays, "
+                    "but later communicators are not named on {}; NCCL_NET_PLUGIN_REF_COUNT=1 keeps it",
+                    who(job, forgotten)));
   }
   if (!seen.empty() && static_cast<int>(seen.size()) < ranks) {
     notes.push_back(fmt::format("the log shows {} of {} ranks; give all files (NCCL_DEBUG_FILE writes one a process)",

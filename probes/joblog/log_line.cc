@@ -49,7 +49,7 @@ std::optional<Prefix> prefix_at(std::string_view line, size_t open) {
 
 // `body` is what follows a prefix: "NCCL INFO text", "file.cc:12 NCCL WARN text".
 void add(std::vector<Message>& out, const Prefix& prefix, std::string_view body) {
-  for (const std::string_view level : {"NCCL INFO ", "NCCL WARN "}) {
+  for (const std::string_view level : {"NCCL INFO ", "NCCL WARN ", "NCCL ATTN "}) {  // ATTN: 2.31-
     const size_t at = body.find(level);
     if (at == body.npos) continue;
     out.push_back({prefix.host, prefix.pid, level == "NCCL WARN ", body.substr(at + level.size())});

@@ -27,6 +27,7 @@ enum class Event {
   kBanner,       // ours: version, then what
   kKnobProblem,  // ours
   kNoTransport,  // ours: what RAILWITNESS_MODE names can't be had
+  kUnloaded,     // NCCL closed a net plugin with the last communicator that used it
 };
 
 struct Match {

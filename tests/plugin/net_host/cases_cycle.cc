@@ -35,9 +35,13 @@ Held look(const Options& options) {
 constexpr long kHeapSlack = 64 * 1024, kResidentSlack_kib = 4 * 1024;
 // libfabric 1.17 loses two copies of fi_info with each endpoint of provider `net` (valgrind: 1.2 KB); a cycle has two.
 constexpr long kLostByLibfabric = 2 * 1300;
+// They lie between what is freed and keep its pages: 12 KiB a cycle with glibc 2.36, half of that if malloc maps blocks from
+// 8 KiB on, none with provider `tcp;ofi_rxm`, which loses nothing.
+constexpr long kPinnedByLibfabric_kib = 16;
 
 void compare(const Held& early, const Held& late, int cycles, const Options& options) {
   const long heap_slack = kHeapSlack + (options.is_ofi() ? kLostByLibfabric * cycles : 0);
+  const long resident_slack_kib = kResidentSlack_kib + (options.is_ofi() ? kPinnedByLibfabric_kib * cycles : 0);
   REQUIRE(early.descriptors == late.descriptors, "%ld descriptors became %ld in %d cycles", early.descriptors,
           late.descriptors, cycles);
   REQUIRE(early.threads == late.threads, "%ld threads became %ld in %d cycles", early.threads, late.threads, cycles);
@@ -45,11 +49,11 @@ void compare(const Held& early, const Held& late, int cycles, const Options& opt
           static_cast<int>(late.inner.requests));
   REQUIRE(late.inner.sends == 0 && late.inner.receives == 0 && late.inner.listens == 0);
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  static_cast<void>(heap_slack);  // a sanitizer's own allocator
+  static_cast<void>(heap_slack + resident_slack_kib);  // a sanitizer's own allocator
 #else
   REQUIRE(late.heap_bytes - early.heap_bytes < heap_slack, "the heap grew by %ld bytes in %d cycles",
           late.heap_bytes - early.heap_bytes, cycles);
-  REQUIRE(late.resident_kib - early.resident_kib < kResidentSlack_kib + heap_slack / 1024, "resident memory grew by %ld KiB in %d cycles",
+  REQUIRE(late.resident_kib - early.resident_kib < resident_slack_kib, "resident memory grew by %ld KiB in %d cycles",
           late.resident_kib - early.resident_kib, cycles);
 #endif
 }

@@ -12,7 +12,7 @@ MODE is one of
     chain_v6 ... chain_v12   before the loop plugin that speaks that version only
     chain_probe     before the probe plugin
 
-What is in FILE is not run again, so that a series that was stopped goes on. Ends with `net_host: N of M right`, exit 1
+What is right in FILE is not run again, so that a series that was stopped goes on, and one that was mended is completed. Ends with `net_host: N of M right`, exit 1
 unless N = M. A case that does not apply to a mode or version is not counted.
 """
 import argparse
@@ -28,6 +28,9 @@ import tempfile
 VERSIONS = list(range(6, 13))
 CHAINS = {f'chain_v{v}': f'libnccl-net-loop_v{v}.so' for v in VERSIONS}
 MODES = ['loop', 'probe', 'tap', 'off', 'ofi', 'chain', *CHAINS, 'chain_probe']
+# The probe plugin does no more than NCCL asks of it: it takes any handle, knows no tags, and its memory needs no keys.
+BEYOND_PROBE = {'properties_are_all_set', 'handle_of_another_transport', 'tags_tell_operations_apart',
+                'registered_while_data_moves', 'communicators_side_by_side'}
 LINE = re.compile(r'^(right|WRONG|skipped)\s+(\S+)\s+([0-9.]+) s\s*(.*)$')
 
 
@@ -119,7 +122,9 @@ def main():
                 if arguments.case and case not in arguments.case:
                     continue
                 key = f'{mode}/{version}/{case}'
-                if key not in results:
+                if 'probe' in mode and case in BEYOND_PROBE:
+                    results[key] = {'result': 'skipped', 'seconds': 0, 'text': 'the probe plugin is simpler than that'}
+                if results.get(key, {'result': 'wrong'})['result'] == 'wrong':
                     results[key] = bed.run(mode, version, case, ['--cycles', arguments.cycles, '--seconds', arguments.seconds])
                     save(arguments.results, results)
                 chosen[key] = result = results[key]

@@ -143,6 +143,17 @@ TEST(Ls, TablesShowRailsProcessesAndFlows) {
   EXPECT_THAT(tables(facts(), true), HasSubstr("0x99"));
 }
 
+TEST(Ls, WhatIsNotWitnessedIsToldOfEachProcessAndInAll) {
+  model::NodeFacts node = facts();
+  EXPECT_THAT(tables(node, false), Not(HasSubstr("not witnessed")));
+  node.processes[0].unwitnessed_flows = 3;
+  node.processes[0].unwitnessed_events = 70;
+  node.processes.push_back(node.processes[0]);
+  const std::string text = tables(node, false);
+  EXPECT_THAT(text, HasSubstr("3 flows not witnessed, at least 70 posts and completions so far"));
+  EXPECT_THAT(text, HasSubstr("4 flows, 6 more not witnessed"));
+}
+
 TEST(Ls, EmptyNodeSaysWhatIsMissing) {
   model::NodeFacts empty;
   empty.node = "n";

@@ -39,6 +39,10 @@ check('a wrong number', run('env', RAILWITNESS_INTERVAL_MS='1'), 1, 'a whole num
 check('a wrong number of another command', run('ls', RAILWITNESS_INTERVAL_MS='1', RAILWITNESS_CONTROL_SOCKET='/nowhere/c'), 3, 'no sidecar')
 check('NCCL_NET=railwitness in mode tap', run('env', NCCL_NET='railwitness'), 1, 'way out: unset NCCL_NET')
 check('NCCL_NET=railwitness in mode ofi', run('env', NCCL_NET='railwitness', RAILWITNESS_MODE='ofi'), 0, 'forbids NCCL')
+PLUGIN = {'NCCL_NET_PLUGIN': 'railwitness'}
+check('what NCCL forgets', run('env', RAILWITNESS_MODE='ofi', **PLUGIN), 0, 'unless NCCL_NET_PLUGIN_REF_COUNT=1')
+kept = run('env', RAILWITNESS_MODE='ofi', NCCL_NET_PLUGIN_REF_COUNT='1', **PLUGIN)
+check('what NCCL keeps', kept, 0, *(['?'] if b'unless NCCL_NET' in kept.stdout else []))
 check('another process', run('env', '--pid', os.getpid()), run('env', '--pid', os.getpid()).returncode, 'environment of process')
 check('a process that is not', run('env', '--pid', 4194304), 3, 'there is no such process')
 check('both at once', run('env', '--pid', 1, '--markdown'), 2)
@@ -53,6 +57,28 @@ with tempfile.NamedTemporaryFile(suffix='.gz') as packed:
     check('a packed log', run('doctor', packed.name), 3, 'zcat')
 said = json.loads(run('doctor', '--json', logs / 'path_wrong.log').stdout)
 check('the same in JSON', run('doctor', '--json', logs / 'path_wrong.log'), 1, *([] if said['use'] == 'not used' else ['?']))
+
+
+
+# --- what real NCCLs said: the table of data/versions
+
+def version(text):
+    return tuple(map(int, text.split('.')))
+
+
+def wanted_of(case, of):
+    rows = (line.split('\t') for line in (logs / 'versions/expected.tsv').read_text().splitlines() if not line.startswith('#'))
+    return [row for row in rows if row[0] == case and version(row[1]) <= version(of) <= version(row[2])]
+
+
+for path in sorted((logs / 'versions').glob('*.log'), key=lambda path: version(path.stem)):
+    for section in path.read_text().split('=== ')[1:]:
+        case, log = section.split('\n', 1)
+        rows = wanted_of(case, path.stem)
+        use, *parts = rows[0][3:] if len(rows) == 1 else ['', f'one row of expected.tsv, not {len(rows)}']
+        done = run('doctor', '-', given=log.encode())
+        check(f'{case} of NCCL {path.stem}', done, 0 if use == 'used' else 1, f'  {use:<9} ' if use != 'unknown' else 'does not say',
+              f'NCCL {path.stem}' if 'NCCL version' in log else '', *parts)
 
 nowhere = ('--plugin', '/nowhere/libnccl-net-railwitness.so', '--socket', '/nowhere/s', '--control-socket', '/nowhere/c',
            '--lldp-command', '')

@@ -106,6 +106,9 @@ TEST(NcclVersion, TrapsAreToldWhereTheyAre) {
   };
   for (const int code : {22803, 22809, 22907}) EXPECT_TRUE(says(code, "NCCL_NET_PLUGIN_REF_COUNT=1")) << code;
   for (const int code : {22707, 23003}) EXPECT_FALSE(says(code, "NCCL_NET_PLUGIN_REF_COUNT=1")) << code;
+  for (const int code : {22803, 22907}) EXPECT_TRUE(says(code, "a link libnccl-net.so")) << code;
+  EXPECT_TRUE(says(22803, "not named"));
+  EXPECT_FALSE(says(22809, "not named"));
   for (const int code : {22304, 22707}) EXPECT_TRUE(says(code, "NCCL_PROFILER_PLUGIN=railwitness")) << code;
   EXPECT_FALSE(says(22803, "NCCL_PROFILER_PLUGIN"));
   EXPECT_TRUE(says(22005, "no path"));
