@@ -171,8 +171,10 @@ void add_stopped(const View& view, const WaitGraph& waits, int process, Conclusi
 }
 
 // Alive, with posts unfinished, and no thread asks for completions: whether these arrived cannot be known, and nobody
-// would act on them. NCCL's progress thread polls without pause while anything is outstanding.
+// would act on them. NCCL's progress thread polls without pause while anything is outstanding. Where the sidecar did not
+// get to run in time the process did not either, and that it polls no more is no news.
 void add_not_polling(const View& view, const WaitGraph& waits, int process, Conclusions& out) {
+  if (view.nodes[view.processes[process].node].late) return;
   std::optional<int64_t> oldest;
   for (const int index : view.processes[process].flows) {
     const FlowView& flow = view.flows[index];

@@ -20,7 +20,7 @@ int64_t bounded_age(int64_t age) {
 constexpr uint32_t kRetryExceeded = 12;  // IBV_WC_RETRY_EXC_ERR: the path or the other end did not answer
 
 constexpr int64_t kProbeReadyNs = 1'000'000'000;
-constexpr int64_t kProbeLateNs = 500'000'000;    // half the time that a probe waits for its answer
+constexpr int64_t kLateNs = 500'000'000;         // half the time that a probe waits for its answer
 
 // Honest facts have two flows of one name at most, an ended one and its successor; more would only cost time.
 constexpr size_t kMaxNamesakes = 16;
@@ -83,6 +83,7 @@ class Builder {
     }
     for (NodeView& node : view_.nodes) {
       node.silent = node.heard->age_ns > view_.thresholds.node_silent_ns;
+      node.late = is_late(*node.heard);
       if (node.silent) view_.blind.push_back(node.heard->facts.node);
     }
   }
@@ -360,7 +361,7 @@ class Builder {
     }
   }
 
-  static bool is_late(const model::Heard& heard) { return heard.facts.late_ns > kProbeLateNs; }
+  static bool is_late(const model::Heard& heard) { return heard.facts.late_ns > kLateNs; }
 
   // Silence speaks for the path only if the other end's sidecar was there to answer: it announces a queue pair for
   // probes on that port, had it for a second before the probe, and has spoken since.

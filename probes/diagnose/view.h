@@ -21,6 +21,7 @@ constexpr int kNone = -1;
 struct NodeView {
   const model::Heard* heard = nullptr;
   bool silent = false;
+  bool late = false;  // its sidecar was behind its own schedule lately: nothing on the node got to run in time
 };
 
 // An edge of the fabric, named by the NIC port at its end. A port that no node's facts name is known by its GID.

@@ -200,6 +200,8 @@ TEST(RankHung, ProcessThatNoLongerPollsIsSuspectedAndTheWireIsNot) {
   EXPECT_EQ(found[0].cls, Class::kRankHung);
   EXPECT_EQ(found[0].subclass, "not_polling");
   EXPECT_EQ(found[0].state, IncidentState::kSuspected);
+  c.facts(2).late_ns = 2'000'000'000;
+  EXPECT_THAT(incidents(c.diagnose()), IsEmpty()) << "its sidecar was starved, and so was it";
 }
 
 // --- what a job may claim
