@@ -8,10 +8,12 @@ A version is a libnccl.so.2, run on the emulated GPU (tests/cpugpu): by default 
 later, or else the one that the build uses. Modes:
     none    no plugin: NCCL's own sockets. What is wrong here is not the plugin's fault
     probe   the probe plugin of tests/cpugpu, loaded by NCCL itself (2.28 or later)
-    tap     railwitness, mode tap: reports no device, NCCL goes on with its own transport. Here that is sockets; over
-            verbs it is witness_matrix.py, in the virtual machine
+    tap     railwitness, mode tap: reports no device, NCCL goes on with its own transport. Here that is sockets
     chain   railwitness, mode chain: the probe plugin behind it
     ofi     railwitness, mode ofi: libfabric over TCP
+    verbs   railwitness, mode tap, over NCCL's own net_ib on Soft-RoCE. Only inside the virtual machine, when asked for:
+            rdma_vm --hosts 4 --rails 2 --mem 4000 --out DIR -- collective_matrix.py --mode verbs ...; without the two
+            cases that are too big for it
 In mode tap it is also checked which library answered NCCL when it opened libibverbs: it must have been the tap's.
 The plugin is BUILD's, or the one in FOLDER: one built with asan and ubsan gets their libraries preloaded, and a case in
 which they report anything is wrong. (Not tsan: it does not see how libnccl's threads synchronise.)
@@ -34,7 +36,11 @@ import subprocess
 import sys
 import time
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+import soft_roce  # noqa: E402
+
 KERNELS_SINCE = (2, 22)        # tests/cpugpu/README.md: Versions
+VERBS_RANKS = 4                # hosts of the virtual machine
 PROBE_SINCE = (2, 28)          # the probe plugin speaks net v11
 # Up to 2.25 ncclCommAbort may never come back after a peer is gone, with NCCL's own sockets as well: the progress
 # thread tries its failed operation again for ever, and the abort waits for that thread.
@@ -60,6 +66,10 @@ class Case:
 
     def ranks(self):
         return int(re.search(r'-n (\d+)', self.arguments)[1])
+
+    def fits(self, mode):
+        """Emulated processors and NICs are slow."""
+        return mode.network != 'IB' or (self.ranks() <= VERBS_RANKS and '64M' not in self.arguments)
 
     def rows(self):
         """Lines in coll_perf's table."""
@@ -119,7 +129,9 @@ MODES = {mode.name: mode for mode in (
     Mode('probe', 'probe', KEEP, 'probe', PROBE_SINCE),
     Mode('tap', 'railwitness', {'RAILWITNESS_MODE': 'tap'}, 'Socket'),
     Mode('chain', 'railwitness', {'RAILWITNESS_MODE': 'chain:{build}/tests/cpugpu/libprobe_plugin.so', **KEEP}, 'railwitness'),
-    Mode('ofi', 'railwitness', {'RAILWITNESS_MODE': 'ofi', **KEEP}, 'railwitness'))}
+    Mode('ofi', 'railwitness', {'RAILWITNESS_MODE': 'ofi', **KEEP}, 'railwitness'),
+    Mode('verbs', 'railwitness', {'RAILWITNESS_MODE': 'tap'}, 'IB'))}
+ASKED_FOR = ('verbs',)
 
 
 def environment(args, nccl, mode, case, directory):
@@ -128,11 +140,13 @@ def environment(args, nccl, mode, case, directory):
     env.update(LD_LIBRARY_PATH=library_path, NCCL_SOCKET_IFNAME='lo', NCCL_DEBUG='INFO',
                NCCL_DEBUG_SUBSYS='INIT,NET,ENV', NCCL_DEBUG_FILE=f'{directory}/log.%p', RAILWITNESS_SEGMENT_FILE=f'{directory}/segment')
     env.update({name: value.format(build=args.build) for name, value in mode.environment.items()})
+    if mode.network == 'IB':
+        env.update(soft_roce.environment(pathlib.Path(directory), case.ranks()))
     preload = list(args.sanitizers)
     if preload:
         env.update(ASAN_OPTIONS=f'detect_leaks=0:verify_asan_link_order=0:log_path={directory}/report',
                    UBSAN_OPTIONS=f'log_path={directory}/report')
-    if mode.name == 'tap':
+    if mode.name in ('tap', 'verbs'):
         preload.insert(0, f'{args.build}/tests/cpugpu/liblookup_recorder.so')   # before asan's dlopen: it goes by the caller
         env['LOOKUP_RECORDER_OUT'] = f'{directory}/lookups'
     if preload:
@@ -155,7 +169,7 @@ def check_data(case, rc, output):
     return []
 
 
-def check_fault(case, version, rc, output):
+def check_fault(case, mode, version, rc, output):
     """Every survivor has an error of its own (a stopped peer: its own timeout) and comes back from the abort."""
     problems = []
     for rank in (0, 2):
@@ -164,7 +178,8 @@ def check_fault(case, version, rc, output):
             problems.append(f'rank {rank} got no error')
         if not re.search(rf'^rank {rank}: ncclCommAbort returned "no error"', output, re.M):
             problems.append(f'rank {rank} did not come back from ncclCommAbort')
-    if case.fault != 'stopped' and version >= TOLD_SINCE and 'asynchronous error' not in output:
+    # Over verbs a dead peer is only found out by who has something on its way to it.
+    if case.fault != 'stopped' and version >= TOLD_SINCE and mode.network != 'IB' and 'asynchronous error' not in output:
         problems.append('no rank was told about the fault by NCCL')
     if rc != 1 or '# FAILED, 0 wrong elements' not in output:
         problems.append(f'exit {rc}')
@@ -206,7 +221,8 @@ def check_sanitizers(directory):
 
 
 def run_case(args, version, nccl, mode, case):
-    directory = pathlib.Path(args.out) / f'case.{os.getpid()}'     # of the latest case, to look at
+    kept = pathlib.Path('/tmp' if mode.network == 'IB' else args.out)   # a guest cannot map files of the host's folder
+    directory = kept / f'case.{os.getpid()}'     # of the latest case, to look at
     shutil.rmtree(directory, ignore_errors=True)
     directory.mkdir(parents=True)
     start = time.monotonic()
@@ -219,9 +235,9 @@ def run_case(args, version, nccl, mode, case):
     except subprocess.TimeoutExpired:
         run.kill()               # its ranks die with it
         output, rc = run.communicate()[0], 124
-    problems = check_fault(case, version, rc, output) if case.fault else check_data(case, rc, output)
+    problems = check_fault(case, mode, version, rc, output) if case.fault else check_data(case, rc, output)
     problems += check_transport(mode, case, directory)
-    if mode.name == 'tap':
+    if mode.name in ('tap', 'verbs'):
         problems += check_tap(case, directory)
     problems += check_sanitizers(directory)
     return dict(right=not problems, problems=problems, seconds=round(time.monotonic() - start, 1))
@@ -259,7 +275,8 @@ def main():
     parser.add_argument('--build', required=True, type=lambda p: str(pathlib.Path(p).resolve()), help='build directory')
     parser.add_argument('--out', required=True, type=lambda p: str(pathlib.Path(p).resolve()), help='where results are kept')
     parser.add_argument('--nccl', nargs='+', metavar='LIBNCCL', help='libnccl.so.2 files; default: the cache')
-    parser.add_argument('--mode', nargs='+', choices=MODES, default=list(MODES), help='default: all')
+    parser.add_argument('--mode', nargs='+', choices=MODES, default=[name for name in MODES if name not in ASKED_FOR],
+                        help='default: all but verbs')
     parser.add_argument('--case', nargs='+', metavar='WORD', help='only cases whose name has one of these words')
     parser.add_argument('--quick', action='store_true', help='5 cases that touch what differs most')
     parser.add_argument('--fresh', action='store_true', help='forget earlier results')
@@ -272,7 +289,7 @@ def main():
 
     cases = [c for c in all_cases() if (c.quick or not args.quick) and (not args.case or any(w in c.name for w in args.case))]
     table = [(version, library, MODES[name], case) for version, library in find_libraries(args).items()
-             for name in args.mode for case in cases if version >= max(MODES[name].since, case.since())]
+             for name in args.mode for case in cases if version >= max(MODES[name].since, case.since()) and case.fits(MODES[name])]
     pathlib.Path(args.out).mkdir(parents=True, exist_ok=True)
     results = pathlib.Path(args.out) / 'collectives.jsonl'
     if args.fresh:
