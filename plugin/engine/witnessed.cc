@@ -29,7 +29,7 @@ Result isend(void* send_comm, void* data, size_t bytes, int tag, void* mr, void*
   if (result != nccl::kSuccess) [[unlikely]]
     return fail_post(*slot, request, result);
   if (!slot->inner) [[unlikely]]
-    return wait_slowly(*slot, request);
+    return wait_slowly(*slot, request, true);
   *request = slot;
   Connection& same = *slot->connection;
   same.head = slot->next;

@@ -74,8 +74,8 @@ extern Calls calls __attribute__((visibility("hidden")));
                                                  void* profiler, void** request);
 [[gnu::noinline, gnu::cold]] Result irecv_slowly(Connection& c, int n, void** data, size_t* bytes, int* tags, void** mrs,
                                                  void** profilers, void** request);
-// A null request: the peer has given no clear-to-send.
-[[gnu::noinline, gnu::cold]] Result wait_slowly(Slot& slot, void** request);
+// A null request: the peer has given no clear-to-send. `is_stamped`: the slot's record has the time of this call.
+[[gnu::noinline, gnu::cold]] Result wait_slowly(Slot& slot, void** request, bool is_stamped);
 Result flush(Connection& c, Transport& transport, int n, void** data, int* bytes, void** mrs, void** request);
 [[gnu::noinline, gnu::cold]] Result complete_slowly(Slot& slot);
 [[gnu::noinline, gnu::cold]] Result fail_post(Slot& slot, void** request, Result result);

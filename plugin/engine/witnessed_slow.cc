@@ -129,8 +129,7 @@ void count_send(Connection& c, Slot& slot) {
     witness::post_net_send(*c.state, *slot.record);
 }
 
-void count_done(Connection& c, Slot& slot, int n) {
-  const uint64_t now = witness::ticks();
+void count_done(Connection& c, Slot& slot, int n, uint64_t now) {
   if (c.is_send) {
     witness::complete_net_send(*c.state, *slot.record, *c.histogram, find_oldest(c), now);
     return;
@@ -185,7 +184,7 @@ Result isend_slowly(Connection& c, void* data, size_t bytes, int tag, void* mr, 
   if (witnessed) witness::prepare_net_send(*slot->record, bytes, witness::ticks);
   const Result result = calls.isend(c.inner, data, bytes, tag, mr, profiler, &slot->inner);
   if (result != nccl::kSuccess) return fail_post(*slot, request, result);
-  if (!slot->inner) return wait_slowly(*slot, request);
+  if (!slot->inner) return wait_slowly(*slot, request, witnessed);
   *request = slot;
   keep(c, *slot);
   if (witnessed)
@@ -195,11 +194,12 @@ Result isend_slowly(Connection& c, void* data, size_t bytes, int tag, void* mr, 
   return nccl::kSuccess;
 }
 
-Result wait_slowly(Slot& slot, void** request) {
+Result wait_slowly(Slot& slot, void** request, bool is_stamped) {
   *request = nullptr;
   Connection& c = *slot.connection;
+  const uint64_t stamp = is_stamped ? slot.record->post_ticks : 0;
   if (witness::current()) witness::count_poll();
-  if (enter(c)) witness::wait_for_peer(*c.state, witness::ticks());
+  if (enter(c)) witness::wait_for_peer(*c.state, is_stamped ? stamp : witness::ticks());
   return nccl::kSuccess;
 }
 
@@ -261,15 +261,23 @@ Result flush(Connection& c, Transport& transport, int n, void** data, int* bytes
   return nccl::kSuccess;
 }
 
-Result complete_slowly(Slot& slot) {
+namespace {
+
+// `now` is 0 if the connection is not witnessed.
+void complete(Slot& slot, uint64_t now) {
   Connection& c = *slot.connection;
-  const bool witnessed = enter(c);
   const int n = slot.n;
   give_back(c, slot);
-  if (witnessed)
-    count_done(c, slot, n);
+  if (now)
+    count_done(c, slot, n, now);
   else
     count_unwitnessed();
+}
+
+}  // namespace
+
+Result complete_slowly(Slot& slot) {
+  complete(slot, enter(*slot.connection) ? witness::ticks() : 0);
   return nccl::kSuccess;
 }
 
@@ -315,12 +323,13 @@ Result fail_test(Slot& slot, Result result) {
     return nccl::kSuccess;
   }
   Connection& c = *slot.connection;
-  if (enter(c)) {
-    witness::count_error(*c.flow, 0, witness::ticks(), static_cast<uint16_t>(result), 0);
+  const uint64_t now = enter(c) ? witness::ticks() : 0;
+  if (now) {
+    witness::count_error(*c.flow, 0, now, static_cast<uint16_t>(result), 0);
     if (slot.record) store_relaxed(slot.record->status, static_cast<uint16_t>(result));
   }
   slot.bytes = nullptr;
-  complete_slowly(slot);
+  complete(slot, now);
   return result;
 }
 

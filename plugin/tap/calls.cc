@@ -42,14 +42,15 @@ void record_sends(Flow& flow, const ibv_send_wr* request, const ibv_send_wr* end
   }
 }
 
-// A list of which only the last request is signalled, or none: one record. NCCL sends so with adaptive routing.
+// A list of which only the last request is signalled, or none: one record. NCCL sends so with adaptive routing. Also one
+// request that finds the flow's limit reached.
 bool try_note_list(Slot& slot, const ibv_qp* qp, const ibv_send_wr* request, uint64_t now) {
   Flow* flow;
   if (!slot.flows.find_at_once(qp->qp_num, flow)) return false;
   const witness::Memory* m = witness::current();
   if (flow->memory != m || witness::this_thread.memory != m) return false;
   const uint64_t index = flow->state->records;
-  if (index >= flow->limit) return false;
+  if (index >= flow->limit) [[unlikely]] witness::make_room(*flow);
   witness::Send send{1, bytes_of(*request), 0, 0, 0};
   for (; request->next; request = request->next) {
     if (is_signalled(*flow, *request)) return false;
@@ -141,12 +142,8 @@ void complete_one(Flow& flow, const ibv_wc& wc, uint64_t now) {
     witness::complete_send(flow, wc.wr_id, now);
 }
 
-}  // namespace
-
-int note_post_send_slowly(int slot, ibv_qp* qp, const ibv_send_wr* list, ibv_send_wr* const* bad, uint64_t now,
-                          int result) {
-  if (!list) return result;
-  if (!result && try_note_list(slots[slot], qp, list, now)) return 0;
+[[gnu::noinline, gnu::cold]] int note_post_send_slowly(int slot, ibv_qp* qp, const ibv_send_wr* list,
+                                                       ibv_send_wr* const* bad, uint64_t now, int result) {
   const KeepErrno error;
   Flow* flow = enter(slots[slot], qp);
   if (!flow) return result;
@@ -159,35 +156,63 @@ int note_post_send_slowly(int slot, ibv_qp* qp, const ibv_send_wr* list, ibv_sen
   return result;
 }
 
+// A success, of a queue pair with a role and lines in the current memory. False: it is something else; nothing was done.
+[[gnu::always_inline]] inline bool try_note_one(Slot& slot, const ibv_wc& wc, uint64_t now) {
+  Flow* flow;
+  if (wc.status != IBV_WC_SUCCESS || !slot.flows.find_at_once(wc.qp_num, flow)) return false;
+  if (flow->memory != witness::current()) return false;
+  if (!(wc.opcode & IBV_WC_RECV)) return witness::try_complete_send(*flow, wc.wr_id, [now] { return now; });
+  witness::complete_receive(*flow, wc.byte_len, now);
+  return true;
+}
+
+[[gnu::noinline, gnu::cold]] void note_one_slowly(Slot& slot, const ibv_wc& wc, uint64_t now) {
+  const KeepErrno error;
+  Flow* flow = slot.flows.find(wc.qp_num);
+  if (flow && (flow->memory == witness::current() || enter_completing(*flow)))
+    complete_one(*flow, wc, now);
+  else
+    witness::count_unwitnessed_events(1);
+}
+
+[[gnu::noinline, gnu::cold]] void enter_thread() {
+  const KeepErrno error;
+  witness::enter_thread();
+}
+
+}  // namespace
+
+int note_post_send_list(int slot, ibv_qp* qp, const ibv_send_wr* list, ibv_send_wr* const* bad, uint64_t now,
+                        int result) {
+  if (!list) return result;
+  if (!result && try_note_list(slots[slot], qp, list, now)) return 0;
+  return note_post_send_slowly(slot, qp, list, bad, now, result);
+}
+
 int note_post_recv_slowly(int slot, ibv_qp* qp, const ibv_recv_wr* list, ibv_recv_wr* const* bad, int result) {
   const KeepErrno error;
   if (!list) return result;
   Flow* flow = enter(slots[slot], qp);
   if (!flow) return result;
-  if (!flow->memory) witness::settle_role(*flow, RAILWITNESS_DIRECTION_RECV, RAILWITNESS_ROLE_CTS, witness::ticks());
+  const uint64_t now = witness::ticks();
+  if (!flow->memory) witness::settle_role(*flow, RAILWITNESS_DIRECTION_RECV, RAILWITNESS_ROLE_CTS, now);
   count_post();
   if (result) note_failure(*flow, result, error.value());
   const ibv_recv_wr* end = result ? (bad && is_behind(list, static_cast<const ibv_recv_wr*>(*bad)) ? *bad : list) : nullptr;
   uint64_t n = 0;
   for (; list != end; list = list->next) n++;
-  if (n) witness::post_receives(*flow, n);
+  if (n) witness::post_receives(*flow, n, [now] { return now; });
   return result;
 }
 
 int note_completions(Slot& slot, const ibv_wc* completions, int n) {
-  const KeepErrno error;
   const uint64_t now = witness::ticks();
-  if (witness::this_thread.memory != witness::current()) witness::enter_thread();
+  if (witness::this_thread.memory != witness::current()) [[unlikely]] enter_thread();
   railwitness_thread& line = *witness::this_thread.line;
   add_relaxed(line.polls, 1);
   add_relaxed(line.completions, static_cast<uint64_t>(n));
-  for (const ibv_wc* wc = completions; wc != completions + n; wc++) {
-    Flow* flow = slot.flows.find(wc->qp_num);
-    if (flow && (flow->memory == witness::current() || enter_completing(*flow)))
-      complete_one(*flow, *wc, now);
-    else
-      witness::count_unwitnessed_events(1);
-  }
+  for (const ibv_wc* wc = completions; wc != completions + n; wc++)
+    if (!try_note_one(slot, *wc, now)) [[unlikely]] note_one_slowly(slot, *wc, now);
   return n;
 }
 

@@ -18,7 +18,8 @@
 
 namespace railwitness::tap {
 
-int note_post_send_slowly(int slot, ibv_qp* qp, const ibv_send_wr* list, ibv_send_wr* const* bad, uint64_t now,
+// Lists of requests, and all that is rare.
+int note_post_send_list(int slot, ibv_qp* qp, const ibv_send_wr* list, ibv_send_wr* const* bad, uint64_t now,
                           int result);
 int note_post_recv_slowly(int slot, ibv_qp* qp, const ibv_recv_wr* list, ibv_recv_wr* const* bad, int result);
 
@@ -64,7 +65,7 @@ inline uint8_t immediate_flag(const ibv_send_wr& request) {  // opcodes with imm
   add_relaxed(witness::this_thread.line->posts, 1);
   uint64_t n = 0;
   for (; list; list = list->next) n++;
-  witness::post_receives(*flow, n);
+  witness::post_receives(*flow, n, witness::ticks);
   return true;
 }
 
@@ -76,7 +77,7 @@ template <bool kTsc>
   if (!slot.flows.find_at_once(wc.qp_num, flow)) [[unlikely]] return false;
   const witness::Memory* m = witness::current();
   if (flow->memory != m || witness::this_thread.memory != m) [[unlikely]] return false;
-  if (!witness::try_complete_send(*flow, wc.wr_id, stamp<kTsc>())) [[unlikely]] return false;
+  if (!witness::try_complete_send(*flow, wc.wr_id, stamp<kTsc>)) [[unlikely]] return false;
   railwitness_thread& line = *witness::this_thread.line;
   add_relaxed(line.polls, 1);
   add_relaxed(line.completions, 1);

@@ -21,9 +21,9 @@ int post_send(ibv_qp* qp, ibv_send_wr* list, ibv_send_wr** bad) {
   ibv_send_wr** volatile kept = bad;  // needed after failures only: not worth a register over the call
   const uint64_t now = stamp<kTsc>();
   const int result = slots[S].post_send(qp, list, kept);
-  if (result) [[unlikely]] return note_post_send_slowly(S, qp, list, kept, now, result);
+  if (result) [[unlikely]] return note_post_send_list(S, qp, list, kept, now, result);
   if (try_note_post_send(slots[S], qp, list, now)) [[likely]] return 0;
-  return note_post_send_slowly(S, qp, list, kept, now, 0);
+  return note_post_send_list(S, qp, list, kept, now, 0);
 }
 
 template <int S>

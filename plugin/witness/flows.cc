@@ -13,8 +13,6 @@ namespace {
 
 constexpr uint32_t kErrorEvents = 4;  // per flow; one that fails flushes hundreds of requests, which are echo
 
-constexpr size_t kRingBytes = sizeof(railwitness_record) * kRecords;
-
 void clear_lines(const Lines& lines) {
   clear_words(lines.state, sizeof *lines.state);
   clear_words(lines.histogram, sizeof *lines.histogram);
@@ -31,7 +29,8 @@ void point_at(Flow& flow, const Memory& m) {
 
 bool is_role_known(const Flow& flow) { return recorder.identities[flow.index].role != RAILWITNESS_ROLE_UNKNOWN; }
 
-uint64_t tail_of(const Flow& flow) { return flow.limit - kRecords; }
+// The first record without a completion.
+uint64_t tail_of(const Flow& flow) { return flow.next == ~0ull ? flow.limit - kRecords : flow.next; }
 
 void set_tail(Flow& flow, uint64_t tail) {
   flow.limit = tail + kRecords;
@@ -292,9 +291,10 @@ bool is_peer_known(const Flow& flow) {
   return lock && recorder.identities[flow.index].peer_qpn != 0;
 }
 
-// The oldest record is about to be overwritten without a completion.
+// The limit has been reached: it has grown meanwhile, or the oldest record is about to be overwritten without a completion.
 void make_room(Flow& flow) {
   const uint64_t tail = tail_of(flow);
+  if (load_relaxed(flow.state->records) < tail + kRecords) return set_tail(flow, tail);
   const railwitness_record& r = flow.records[tail % kRecords];
   if ((load_relaxed(r.flags) & RAILWITNESS_RECORD_SIGNALLED) && flow.evicted) {
     if (flow.evicted_head - flow.evicted_tail >= kEvicted) flow.evicted_tail++;  // more than a queue pair can hold

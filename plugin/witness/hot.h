@@ -33,8 +33,10 @@ struct alignas(64) Flow {
   railwitness_state* state;
   railwitness_record* records;
   railwitness_histogram* histogram;
-  uint64_t limit;  // the ring is full when this many records were written: first one without completion + kRecords
-  uint64_t next;   // the record that the next completion is for: limit - kRecords; ~0 while older ones are evicted
+  // The ring has room while fewer records were written: of the first one without completion + kRecords, as it was when
+  // make_room looked last. It may have grown since, which completions do not say: they would once for every post.
+  uint64_t limit;
+  uint64_t next;  // the record that the next completion is for: the first without one; ~0 while older ones are evicted
   uint32_t always_signalled;  // all bits: the queue pair signals every request (sq_sig_all)
   uint32_t index;
   uint64_t evicted_tail;  // ring of evicted records: from tail to head
@@ -93,7 +95,7 @@ struct Send {  // requests of one call, up to and including a signalled one
   uint8_t flags;   // enum railwitness_record_flags
 };
 
-// `index` is state.records. Only while the ring is not full: make_room.
+// `index` is state.records. Only below the flow's limit: make_room.
 [[gnu::always_inline]] inline void post_send(Flow& flow, uint64_t index, const Send& send, uint64_t now) {
   railwitness_state& state = *flow.state;
   const uint64_t posted = state.posted + send.requests;
@@ -120,35 +122,59 @@ struct Send {  // requests of one call, up to and including a signalled one
   store_release(state.records, index + 1);
 }
 
-inline void post_receives(Flow& flow, uint64_t n) {
+// `clock` gives the time of the call; it is asked only where that is needed, here and below.
+template <typename Clock>
+[[gnu::always_inline]] inline void post_receives(Flow& flow, uint64_t n, Clock clock) {
   railwitness_state& state = *flow.state;
   const uint64_t posted = state.receives_posted;
-  if (posted <= state.receives_completed) store_relaxed(state.receive_wait_ticks, ticks());
+  if (posted <= state.receives_completed) store_relaxed(state.receive_wait_ticks, clock());
   store_relaxed(state.receives_posted, posted + n);
 }
 
 // --- completions ----------------------------------------------------------------------------------------------------
 
-inline void count_latency(Flow& flow, uint64_t posted, uint64_t now) {
-  const uint64_t wait = now > posted ? now - posted : 1;  // clocks of two sockets may differ by a hair
-  add_relaxed(flow.histogram->bucket[63 ^ __builtin_clzll(wait)], 1);
+inline uint64_t highest_bit(uint64_t word) {  // of one that is not zero
+#if defined(__x86_64__)
+  uint64_t bit;  // in one instruction; the compiler's builtin is an int and takes two more
+  asm("bsrq %1, %0" : "=r"(bit) : "r"(word) : "cc");
+  return bit;
+#else
+  return static_cast<uint64_t>(63 ^ __builtin_clzll(word));
+#endif
 }
 
-// False: not the oldest record's completion, or the next record is no signalled one; nothing was done.
-[[gnu::always_inline]] inline bool try_complete_send(Flow& flow, uint64_t wr_id, uint64_t now) {
+inline void count_latency(Flow& flow, uint64_t posted, uint64_t now) {
+  uint32_t* bucket = flow.histogram->bucket;  // the first one: clocks of two sockets may differ by a hair
+  const auto wait = static_cast<int64_t>(now - posted);
+  if (wait > 0) [[likely]] bucket += highest_bit(static_cast<uint64_t>(wait));
+  add_relaxed(*bucket, 1);
+}
+
+// The record `at` bytes into the ring, which goes round: cheaper than by number where one follows another.
+inline constexpr uint64_t kRingBytes = kRecords * sizeof(railwitness_record);
+inline railwitness_record& record_at(const Flow& flow, uint64_t at) {
+  return *reinterpret_cast<railwitness_record*>(reinterpret_cast<char*>(flow.records) + at);
+}
+
+// False: not the oldest record's completion, or the next record is no signalled one; nothing was done, and the clock was
+// not read: whoever goes on with this completion reads it.
+template <typename Clock>
+[[gnu::always_inline]] inline bool try_complete_send(Flow& flow, uint64_t wr_id, Clock clock) {
   railwitness_state& state = *flow.state;
   const uint64_t next = flow.next;
   const uint64_t head = state.records;
-  railwitness_record& record = flow.records[next % kRecords];
+  const uint64_t at = next * sizeof(railwitness_record) % kRingBytes;
+  railwitness_record& record = record_at(flow, at);
   if (next >= head || record.wr_id != wr_id ||
       !(record.flags & RAILWITNESS_RECORD_SIGNALLED)) [[unlikely]]
     return false;
   uint64_t oldest = 0;
   if (next + 1 != head) {
-    const railwitness_record& following = flow.records[(next + 1) % kRecords];
+    const railwitness_record& following = record_at(flow, (at + sizeof(railwitness_record)) % kRingBytes);
     if (!(following.flags & RAILWITNESS_RECORD_SIGNALLED)) [[unlikely]] return false;
     oldest = following.post_ticks;
   }
+  const uint64_t now = clock();
   store_release(record.done_ticks, now);
   count_latency(flow, record.post_ticks, now);
   store_relaxed(state.completed, record.posted_through);
@@ -156,12 +182,11 @@ inline void count_latency(Flow& flow, uint64_t posted, uint64_t now) {
   store_relaxed(state.last_completion_ticks, now);
   store_relaxed(state.oldest_post_ticks, oldest);
   flow.next = next + 1;
-  flow.limit = next + 1 + kRecords;
   return true;
 }
 
 inline void complete_send(Flow& flow, uint64_t wr_id, uint64_t now) {
-  if (!try_complete_send(flow, wr_id, now)) [[unlikely]] complete_send_slowly(flow, wr_id, now, 0);
+  if (!try_complete_send(flow, wr_id, [now] { return now; })) [[unlikely]] complete_send_slowly(flow, wr_id, now, 0);
 }
 
 inline void complete_receive(Flow& flow, uint64_t bytes, uint64_t now) {

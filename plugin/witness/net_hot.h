@@ -12,16 +12,6 @@
 
 namespace railwitness::witness {
 
-inline uint64_t highest_bit(uint64_t word) {  // of one that is not zero
-#if defined(__x86_64__)
-  uint64_t bit;  // in one instruction; the compiler's builtin is an int and takes two more
-  asm("bsrq %1, %0" : "=r"(bit) : "r"(word) : "cc");
-  return bit;
-#else
-  return static_cast<uint64_t>(63 ^ __builtin_clzll(word));
-#endif
-}
-
 // Before the transport is asked: it may take the send, and put it on the wire, before it returns. `clock`: read_tsc or
 // ticks. The record that it overwrites, the oldest, keeps its number meanwhile: of a connection's flow it does not count.
 [[gnu::always_inline]] inline void prepare_net_send(railwitness_record& record, uint64_t bytes, uint64_t (*clock)()) {

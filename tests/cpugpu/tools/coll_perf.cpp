@@ -18,6 +18,7 @@
 #include <string>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <thread>
 #include <type_traits>
@@ -48,6 +49,7 @@ struct Options {
   int abortRank = -1;    // this rank aborts its communicator after its first run
   int groups = 1;        // the communicator is split; rank r belongs to group r % groups
   int communicators = 1; // so many, one after another
+  bool cpuTime = false;  // also print what an operation takes of the processors
   bool reports = true;   // this rank prints the table
 };
 
@@ -55,7 +57,7 @@ const char* const kUsage =
     "coll_perf [-n RANKS] [-c OPERATION] [-d TYPE] [-o sum|prod|min|max|avg] [-b MINBYTES] [-e MAXBYTES] [-f FACTOR]\n"
     "          [-i ITERATIONS] [-w WARMUP] [-r ROOT] [-p (in place)] [-R (register buffers)]\n"
     "          [-T TIMEOUT_S] [-S STALLED_RANK] [-K KILLED_RANK] [-A ABORTING_RANK]\n"
-    "          [-G GROUPS (split the communicator)] [-C COMMUNICATORS (one after another)]\n"
+    "          [-G GROUPS (split the communicator)] [-C COMMUNICATORS (one after another)] [-U (print processor time)]\n"
     "operations: allreduce allgather reducescatter broadcast reduce sendrecv alltoall\n"
     "RANKn_NAME=value in the environment sets NAME=value in rank n alone\n"
     "types: int8 uint8 int32 uint32 int64 uint64 half float double bfloat16\n";
@@ -69,8 +71,9 @@ size_t parseBytes(const char* text) {
 
 Options parse(int argc, char** argv) {
   Options options;
-  for (int c; (c = getopt(argc, argv, "n:c:d:o:b:e:f:i:w:r:pRT:S:K:A:G:C:h")) != -1;) {
+  for (int c; (c = getopt(argc, argv, "n:c:d:o:b:e:f:i:w:r:pRT:S:K:A:G:C:Uh")) != -1;) {
     switch (c) {
+      case 'U': options.cpuTime = true; break;
       case 'n': options.ranks = std::atoi(optarg); break;
       case 'c': options.operation = optarg; break;
       case 'd': options.type = optarg; break;
@@ -273,6 +276,7 @@ Operation findOperation(const std::string& name) {
 struct Shared {
   ncclUniqueId id;
   std::atomic<int> idReady, arrived, wrongElements;
+  std::atomic<long> cpuNs;  // of all ranks, for the size that is measured
 };
 
 class Barrier {
@@ -352,6 +356,14 @@ void sufferFault(const Options& options, int rank, ncclComm_t comm) {
   if (rank == options.abortRank) abortAndExit(rank, comm, 0);
 }
 
+// Of this rank's process, all threads, with the kernel's part.
+long cpuNs() {
+  rusage usage;
+  getrusage(RUSAGE_SELF, &usage);
+  const auto ns = [](const timeval& time) { return time.tv_sec * 1000000000L + time.tv_usec * 1000L; };
+  return ns(usage.ru_utime) + ns(usage.ru_stime);
+}
+
 void runSize(const Options& options, const Operation& operation, size_t bytes, int rank, ncclComm_t comm,
              cudaStream_t stream, Shared& shared, Barrier& barrier) {
   const Type type = findType(options.type);
@@ -390,9 +402,11 @@ void runSize(const Options& options, const Operation& operation, size_t bytes, i
   sufferFault(options, rank, comm);
   run(options.warmup);
   barrier.wait();
+  const long cpuBefore = cpuNs();
   const auto start = Clock::now();
   run(options.iterations);
   const double seconds = duration<double>(Clock::now() - start).count() / std::max(1, options.iterations);
+  shared.cpuNs += cpuNs() - cpuBefore;
   if (!options.inPlace) verify();  // in place, later runs have started from other data
   barrier.wait();
   if (options.reports) {
@@ -400,6 +414,8 @@ void runSize(const Options& options, const Operation& operation, size_t bytes, i
     std::printf("%12zu %12zu %9s %6s %11.1f %11.1f %11.1f %8d\n", block * blocks, job.count, options.type.c_str(),
                 options.reduction.c_str(), seconds * 1e6, algorithmBandwidth,
                 algorithmBandwidth * operation.busFactor(options.ranks), shared.wrongElements.load());
+    const long spent = shared.cpuNs.exchange(0);  // nobody adds before the next barrier
+    if (options.cpuTime) std::printf("# %zu bytes: %ld CPU ns an operation\n", block * blocks, spent / std::max(1, options.iterations));
     std::fflush(stdout);
   }
   if (options.registered) {

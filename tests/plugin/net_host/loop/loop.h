@@ -9,6 +9,7 @@
 //   LOOP_NULL_EVERY=N     every N-th isend and irecv gives no request (5; 0: never)
 //   LOOP_LATE=N           up to N calls of test after completion still say "not yet" (3), so that later requests are
 //                         complete before earlier ones
+//   LOOP_CORRUPT=N        flips a bit in the N-th message with content that arrives in a process (0: in none)
 //   LOOP_FAIL=init|devices|listen|connect|irecv|progress    fails there; `progress`: isend says ncclInProgress once
 #ifndef RAILWITNESS_TESTS_PLUGIN_NET_HOST_LOOP_LOOP_H_
 #define RAILWITNESS_TESTS_PLUGIN_NET_HOST_LOOP_LOOP_H_

@@ -1,6 +1,7 @@
 // Requests of the loop plugin and the moving of their bytes.
 #include "tests/plugin/net_host/loop/state.h"
 
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 
@@ -61,6 +62,8 @@ bool find_target(Comm& comm, int tag, Request** request, size_t* part) {
 }
 
 void fill(Comm& comm, Request& request, size_t part, size_t bytes) {
+  static std::atomic<long> arrived = 0;
+  if (bytes > 0 && ++arrived == knob("LOOP_CORRUPT", 0)) request.parts[part].data[bytes / 2] ^= 1;
   request.parts[part].is_filled = true;
   request.parts[part].moved = bytes;
   for (const Part& p : request.parts)
