@@ -116,6 +116,20 @@ void publish_identity(const Memory& m, uint32_t index) {
   store_word_release(line, words[0]);
 }
 
+namespace {
+
+// Odd until it is published again. The fence keeps what follows behind it; on x86-64 it is no instruction.
+void withdraw_identity(const Memory& m, uint32_t index) {
+  railwitness_identity mine = recorder.identities[index];
+  mine.sequence |= 1;
+  uint64_t word;
+  memcpy(&word, &mine, sizeof word);
+  store_word(lines_of(m, index).identity, word);
+  __atomic_thread_fence(__ATOMIC_RELEASE);
+}
+
+}  // namespace
+
 void bring_flow_home(Flow& flow) {
   const Memory* m = current();
   if (flow.home != m) copy_flow(*flow.home, *m, flow.index);
@@ -215,14 +229,17 @@ Flow* open_flow(uint32_t qpn, bool always_signalled, bool counted) {
   flow->limit = kRecords;
   flow->always_signalled = always_signalled ? ~0u : 0;
   flow->evicted = evicted_ring_of(index);
+  // Nobody's until it is the new one's and empty: neither name may stand over the other's counts, should we die meanwhile.
+  if (sequence) {  // others are zero as they were mapped, and their pages not yet taken
+    withdraw_identity(m, index);
+    clear_lines(lines_of(m, index));
+  }
   identity = {};
   identity.sequence = sequence;
   identity.qpn = qpn;
   identity.rail = kNoRail;
   identity.created_ticks = ticks();
-  // The identity changes first, then the lines become empty: a reader that sees the old name twice has old lines.
   publish_identity(m, index);
-  if (sequence) clear_lines(lines_of(m, index));  // others are zero as they were mapped, and their pages not yet taken
   point_at(*flow, m);
   publish_flow_counts(m);
   publish_unwitnessed(m);

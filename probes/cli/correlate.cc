@@ -87,6 +87,10 @@ class Loop {
       text += (i == 0 ? "; two sidecars call themselves " : " ") + doubled[i];
     }
     if (!doubled.empty()) text += ": give each its own --node";
+    if (correlator_.is_crowded(now)) {
+      text += fmt::format("; more than {} node names are said on the bus, some nodes are not heard: let each sidecar "
+                          "publish under its own name only", Correlator::kMaxNodes);
+    }
     if (text == last_nodes_ || now - last_nodes_mono_ns_ < 1'000'000'000) return;
     if (last_nodes_.empty() && speaking == 0) return;
     last_nodes_ = text;

@@ -19,13 +19,18 @@ void Correlator::hear(std::vector<model::Heard> arrived, int64_t now_mono_ns) {
     const int64_t arrived_mono_ns = now_mono_ns - heard.age_ns;
     const auto known = index_.find(heard.facts.node);
     if (known == index_.end()) {
-      if (heard_.size() >= kMaxNodes) continue;
+      if (heard_.size() >= kMaxNodes) {
+        crowded_mono_ns_ = now_mono_ns;
+        continue;
+      }
       index_.emplace(heard.facts.node, heard_.size());
       heard_.push_back(std::move(heard));
       arrived_mono_ns_.push_back(arrived_mono_ns);
+      said_again_.push_back(false);
     } else if (arrived_mono_ns_[known->second] <= arrived_mono_ns) {
       heard_[known->second] = std::move(heard);
       arrived_mono_ns_[known->second] = arrived_mono_ns;
+      said_again_[known->second] = true;
     }
   }
 }
@@ -33,19 +38,23 @@ void Correlator::hear(std::vector<model::Heard> arrived, int64_t now_mono_ns) {
 void Correlator::forget_old(int64_t now_mono_ns) {
   std::map<std::string, size_t> index;
   size_t kept = 0;
+  const bool is_full = heard_.size() >= kMaxNodes;
   for (size_t i = 0; i < heard_.size(); ++i) {
-    if (now_mono_ns - arrived_mono_ns_[i] > kForgetNs) {
+    const int64_t silent_ns = now_mono_ns - arrived_mono_ns_[i];
+    if (silent_ns > kForgetNs || (is_full && !said_again_[i] && silent_ns > kSaidOnceNs)) {
       voices_.erase(heard_[i].facts.node);
       continue;
     }
     if (kept != i) heard_[kept] = std::move(heard_[i]);
     arrived_mono_ns_[kept] = arrived_mono_ns_[i];
+    said_again_[kept] = said_again_[i];
     index.emplace(heard_[kept].facts.node, kept);
     ++kept;
   }
   if (kept == heard_.size()) return;
   heard_.resize(kept);
   arrived_mono_ns_.resize(kept);
+  said_again_.resize(kept);
   index_ = std::move(index);
 }
 
@@ -78,6 +87,10 @@ std::vector<std::string> Correlator::doubled(int64_t now_mono_ns) const {
     if (voices.doubled_mono_ns != 0 && now_mono_ns - voices.doubled_mono_ns < kTellDoubledNs) out.push_back(name);
   }
   return out;
+}
+
+bool Correlator::is_crowded(int64_t now_mono_ns) const {
+  return crowded_mono_ns_ != 0 && now_mono_ns - crowded_mono_ns_ < kTellCrowdedNs;
 }
 
 std::vector<std::string> Correlator::speaking(int64_t now_mono_ns) const {

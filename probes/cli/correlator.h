@@ -30,12 +30,17 @@ class Correlator {
   std::vector<std::string> silent(int64_t now_mono_ns) const;
   // Nodes whose name two sidecars use, lately: their facts take turns.
   std::vector<std::string> doubled(int64_t now_mono_ns) const;
+  // Lately there were more names than are kept: some nodes are not heard.
+  bool is_crowded(int64_t now_mono_ns) const;
   const std::vector<model::Incident>& open() const { return tracker_.open(); }
 
   static constexpr int64_t kProbeEveryNs = 1'000'000'000;
   static constexpr int64_t kForgetNs = int64_t{7200} * 1'000'000'000;  // a node that was taken out of service
   static constexpr size_t kMaxNodes = 16'384;
+  // With all places taken, a name that was said once and never again makes room: a sidecar speaks every two seconds.
+  static constexpr int64_t kSaidOnceNs = int64_t{30} * 1'000'000'000;
   static constexpr int64_t kTellDoubledNs = int64_t{60} * 1'000'000'000;
+  static constexpr int64_t kTellCrowdedNs = int64_t{60} * 1'000'000'000;
 
  private:
   // Which sidecar process spoke for a node. One that was restarted is not heard again.
@@ -58,6 +63,8 @@ class Correlator {
   std::map<std::string, size_t> index_;  // of a node in the two below
   std::vector<model::Heard> heard_;      // ages are set before thinking
   std::vector<int64_t> arrived_mono_ns_;
+  std::vector<bool> said_again_;  // more than one message came
+  int64_t crowded_mono_ns_ = 0;   // when a node was not heard last; 0: never
   std::map<std::string, Voices> voices_;
   int64_t last_probe_mono_ns_ = 0;
   uint64_t round_ = 0;

@@ -74,8 +74,8 @@ class Printer {
   Printer(const model::NodeFacts& facts, bool all) : facts_(facts), all_(all) {}
 
   std::string print() const {
-    std::string out = fmt::format("node {}  boot {}  sidecar up {}\n", facts_.node, facts_.boot_id,
-                                  age(facts_.sidecar_start_mono_ns));
+    std::string out = fmt::format("node {}  boot {}  sidecar up {}{}\n", facts_.node, facts_.boot_id,
+                                  age(facts_.sidecar_start_mono_ns), self());
     out += "\n" + rails();
     out += "\n" + processes();
     out += "\n" + flows();
@@ -117,11 +117,26 @@ class Printer {
     return table.empty() ? "no rails: no RDMA device can be seen, and no job and no --rail names an interface\n" : table.text();
   }
 
+  std::string self() const {
+    if (!facts_.self) return "";
+    const model::Self& self = *facts_.self;
+    int64_t up_ns = 0;
+    if (__builtin_sub_overflow(facts_.taken_mono_ns, facts_.sidecar_start_mono_ns, &up_ns) || up_ns <= 0) return "";
+    return fmt::format("  {:.3f} of a core  {} MiB  {} descriptors  longest turn {:.0f} ms",
+                       static_cast<double>(self.cpu_ns) / static_cast<double>(up_ns), self.rss_bytes >> 20,
+                       self.descriptors, static_cast<double>(self.longest_turn_ns) / 1e6);
+  }
+
+  // A job may claim any number of communicators; the column stays narrow.
   static std::string ranks(const model::Process& process) {
+    constexpr size_t kMostShown = 4;
     std::string out;
+    size_t open = 0;
     for (const model::Comm& comm : process.comms) {
-      if (comm.open) out += fmt::format("{}{}/{}", out.empty() ? "" : " ", comm.rank, comm.nranks);
+      if (!comm.open || ++open > kMostShown) continue;
+      out += fmt::format("{}{}/{}", out.empty() ? "" : " ", comm.rank, comm.nranks);
     }
+    if (open > kMostShown) out += fmt::format(" and {} more", open - kMostShown);
     return or_dash(out);
   }
 

@@ -146,6 +146,15 @@ struct PingRequest {
   PingPort to;
 };
 
+// What a sidecar itself takes, and how it keeps up; `longest_`: of the last five to ten seconds.
+struct Self {
+  int64_t cpu_ns = 0;  // since its start
+  uint64_t rss_bytes = 0;
+  uint32_t descriptors = 0;
+  int64_t longest_turn_ns = 0, longest_turn_cpu_ns = 0;  // of its loop
+  int64_t longest_unread_ns = 0;                         // between two readings of all segments
+};
+
 struct NodeFacts {
   std::string node;       // host name
   std::string boot_id;    // /proc/sys/kernel/random/boot_id
@@ -154,6 +163,7 @@ struct NodeFacts {
   int64_t taken_mono_ns = 0;
   int64_t taken_wall_ns = 0;
   int64_t late_ns = 0;  // longest this sidecar was behind its own schedule in the last ten seconds: a starved witness
+  std::optional<Self> self;
   std::vector<Rail> rails;
   std::vector<Edge> edges;
   std::vector<Process> processes;  // gone ones stay for some minutes

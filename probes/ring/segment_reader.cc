@@ -45,10 +45,29 @@ void mark_torn_lines(CopyBuffer& buffer, const Geometry& g, uint32_t flows) {
   }
 }
 
+// A communicator's line that was another's a moment later: what was copied may be of both. Its opening tells them apart.
+void mark_torn_comms(CopyBuffer& buffer, const Geometry& g, uint32_t comms) {
+  for (uint64_t i = 0; i < comms; ++i) {
+    std::byte* before = buffer.segment.data() + g.comms_offset + i * sizeof(railwitness_comm);
+    railwitness_comm first, again;
+    std::memcpy(&first, before, sizeof(first));
+    std::memcpy(&again, buffer.comms_again.data() + i * sizeof(again), sizeof(again));
+    if (first.opened_ticks == again.opened_ticks && first.comm_hash == again.comm_hash) continue;
+    first.open = 0;  // not filled yet
+    std::memcpy(before, &first, sizeof(first));
+  }
+}
+
+uint32_t comms_in_use(const std::byte* writer_line_untrusted, const Geometry& g) {
+  railwitness_writer writer_untrusted;
+  std::memcpy(&writer_untrusted, writer_line_untrusted, sizeof(writer_untrusted));
+  return std::min(writer_untrusted.comms, g.comm_capacity);
+}
+
 }  // namespace
 
 // Returns how many flow lines were copied. The order is the protocol's: counts before lines (a count is stored after its
-// line is filled), identities before and after the states they belong to. Of a further segment the tables between writer
+// line is filled), identities before and after the states they belong to, and communicators twice. Of a further segment the tables between writer
 // and identities are empty.
 absl::StatusOr<uint32_t> SegmentReader::copy(const Segment& segment, uint32_t most_flows, CopyBuffer& buffer) {
   const Geometry& g = segment.geometry;
@@ -68,6 +87,11 @@ absl::StatusOr<uint32_t> SegmentReader::copy(const Segment& segment, uint32_t mo
   status = read_at(fd, g.identities_offset, buffer.identities_again.data(), identity_bytes);
   if (!status.ok()) return status;
   mark_torn_lines(buffer, g, flows);
+  const uint32_t comms = comms_in_use(base + g.writer_offset, g);
+  buffer.comms_again.resize(uint64_t{comms} * sizeof(railwitness_comm));
+  status = read_at(fd, g.comms_offset, buffer.comms_again.data(), buffer.comms_again.size());
+  if (!status.ok()) return status;
+  mark_torn_comms(buffer, g, comms);
   return flows;
 }
 

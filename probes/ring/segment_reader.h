@@ -22,7 +22,7 @@ namespace railwitness::ring {
 
 // Scratch memory for the copies; one serves all readers of a thread.
 struct CopyBuffer {
-  std::vector<std::byte> segment, identities_again;
+  std::vector<std::byte> segment, identities_again, comms_again;
   std::vector<model::Flow> flows;
 };
 

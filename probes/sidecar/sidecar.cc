@@ -19,6 +19,7 @@
 #include "probes/bus/bus.h"
 #include "probes/host/proc_stat.h"
 #include "probes/model/facts_json.h"
+#include "probes/sidecar/arrival_log.h"
 #include "probes/sidecar/clock.h"
 #include "probes/sidecar/control_server.h"
 #include "probes/sidecar/handover_server.h"
@@ -28,6 +29,7 @@
 #include "probes/sidecar/process_table.h"
 #include "probes/sidecar/rail_watch.h"
 #include "probes/sidecar/seats.h"
+#include "probes/sidecar/self_watch.h"
 #include "probes/sidecar/speaker.h"
 #include "railwitness/abi/handover.h"
 
@@ -114,6 +116,8 @@ class Loop {
   std::unique_ptr<bus::NodeBus> bus_;  // none: this node alone
   std::vector<model::Heard> heard_;    // one: this node's facts as of the last turn that thought
   Lateness lateness_;
+  SelfWatch self_;
+  ArrivalLog arrivals_;
   std::string boot_id_;
   int64_t start_mono_ns_ = 0, start_wall_ns_ = 0;
   int64_t published_mono_ns_ = 0;
@@ -152,8 +156,11 @@ void Loop::run(const std::function<bool()>& should_stop) {
     const int64_t due_mono_ns = std::min(ask_mono_ns, read_.next_mono_ns());
     wait(due_mono_ns);
     const int64_t now = now_mono_ns();
-    lateness_.note(now - std::max(due_mono_ns, before_mono_ns), now);
+    // Behind its schedule, whether another program or its own last turn took the time; nothing is due before the first.
+    if (read_.next_mono_ns() != 0) lateness_.note(now - due_mono_ns, now);
+    self_.begin_turn(now);
     turn(now);
+    self_.end_turn(now_mono_ns());
   }
   log_->info("node {} stops", options_.node);
 }
@@ -173,7 +180,10 @@ void Loop::turn(int64_t now_mono_ns) {
   rails_.turn(now_mono_ns);
   lldp_.turn(now_mono_ns);
   const bool thinks = think_.due(now_mono_ns);
-  if (read_.due(now_mono_ns) || thinks) processes_.read(now_mono_ns);  // ages are judged against the present
+  if (read_.due(now_mono_ns) || thinks) {  // ages are judged against the present
+    processes_.read(now_mono_ns);
+    self_.note_reading(now_mono_ns);
+  }
   changed_ |= processes_.take_changed();
   changed_ |= rails_.take_changed();
   if (thinks) {
@@ -201,10 +211,13 @@ void Loop::mend_sockets() {
 void Loop::serve_jobs(int64_t now_mono_ns) {
   HandoverServer::Served served = handover_->serve(now_mono_ns);
   for (HandOver& arrived : served.arrived) {
-    log_->info("pid {} uid {} job {} got a segment", arrived.pid, arrived.uid, arrived.job);
+    if (arrivals_.take(now_mono_ns)) {
+      log_->info("pid {} uid {} job {} got a segment", arrived.pid, arrived.uid, arrived.job);
+    }
     const std::optional<uint64_t> replaced = processes_.add(std::move(arrived), now_mono_ns);
     if (replaced) handover_->close(*replaced);
   }
+  if (const uint64_t untold = arrivals_.take_untold(now_mono_ns)) log_->info("{} more processes got a segment", untold);
   for (FurtherSegment& further : served.further) processes_.add_part(std::move(further));
   for (const uint64_t connection : served.lost) processes_.lose_connection(connection, now_mono_ns);
 }
@@ -218,6 +231,7 @@ void Loop::assemble(int64_t now_mono_ns) {
   facts.taken_mono_ns = now_mono_ns;
   facts.taken_wall_ns = now_wall_ns();
   facts.late_ns = lateness_.longest(now_mono_ns);
+  facts.self = self_.facts(now_mono_ns);
   size_t flows_left_out = 0;
   facts.processes = processes_.facts(kMaxFlows, flows_left_out);
   std::vector<std::string> totals = processes_.totals(facts.processes);

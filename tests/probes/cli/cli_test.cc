@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <thread>
 
+#include "absl/strings/str_split.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "probes/cli/arguments.h"
@@ -152,6 +153,24 @@ TEST(Ls, WhatIsNotWitnessedIsToldOfEachProcessAndInAll) {
   const std::string text = tables(node, false);
   EXPECT_THAT(text, HasSubstr("3 flows not witnessed, at least 70 posts and completions so far"));
   EXPECT_THAT(text, HasSubstr("4 flows, 6 more not witnessed"));
+}
+
+TEST(Ls, ManyCommunicatorsOfOneProcessLeaveTheColumnNarrow) {
+  model::NodeFacts hostile = facts();
+  for (int i = 0; i < 64; ++i) {
+    hostile.processes[0].comms.push_back({static_cast<uint64_t>(i), i, 1 << 20, 1, true, "x"});
+  }
+  const std::string text = tables(hostile, false);
+  EXPECT_THAT(text, HasSubstr("more"));
+  for (const std::string& line : std::vector<std::string>(absl::StrSplit(text, '\n'))) EXPECT_LE(line.size(), 200u) << line;
+}
+
+TEST(Ls, SaysWhatTheSidecarItselfTakes) {
+  model::NodeFacts with = facts();
+  with.taken_mono_ns = with.sidecar_start_mono_ns + 100'000'000'000;
+  with.self = model::Self{.cpu_ns = 2'000'000'000, .rss_bytes = 9 << 20, .descriptors = 12,
+                          .longest_turn_ns = 3'000'000, .longest_turn_cpu_ns = 1, .longest_unread_ns = 1};
+  EXPECT_THAT(tables(with, false), HasSubstr("0.020 of a core  9 MiB  12 descriptors  longest turn 3 ms"));
 }
 
 TEST(Ls, EmptyNodeSaysWhatIsMissing) {

@@ -40,5 +40,31 @@ TEST(Voices, OfASidecarThatIsRestartedAgainAndAgainAreOne) {
   }
 }
 
+// Whoever may publish may say any name.
+TEST(Voices, ForgedOnceEachMakeRoomForASidecarThatGoesOnSpeaking) {
+  Correlator correlator;
+  correlator.hear(said_by("old", "boot-o", 1), kSecond);
+  correlator.hear(said_by("old", "boot-o", 1), 2 * kSecond);
+  for (size_t i = 0; i < Correlator::kMaxNodes; ++i) {
+    correlator.hear(said_by(("forged-" + std::to_string(i)).c_str(), "boot-x", 1), 3 * kSecond);
+  }
+  correlator.hear(said_by("new", "boot-n", 1), 4 * kSecond);
+  EXPECT_TRUE(correlator.is_crowded(4 * kSecond)) << "it is told";
+  EXPECT_THAT(correlator.speaking(4 * kSecond), testing::Not(testing::Contains("new")));
+  const int64_t later = 4 * kSecond + Correlator::kSaidOnceNs;
+  correlator.hear(said_by("old", "boot-o", 1), later);
+  correlator.think(later, later);
+  correlator.hear(said_by("new", "boot-n", 1), later);
+  EXPECT_THAT(correlator.speaking(later), testing::UnorderedElementsAre("old", "new"));
+  EXPECT_FALSE(correlator.is_crowded(later + Correlator::kTellCrowdedNs));
+}
+
+TEST(Voices, OfANodeThatSpokeOnceAreKeptWhileThereIsRoom) {
+  Correlator correlator;
+  correlator.hear(said_by("once", "boot-a", 1), kSecond);
+  correlator.think(100 * kSecond, 100 * kSecond);
+  EXPECT_THAT(correlator.silent(100 * kSecond), ElementsAre("once"));
+}
+
 }  // namespace
 }  // namespace railwitness::cli

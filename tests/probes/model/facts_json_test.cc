@@ -21,6 +21,8 @@ NodeFacts full_facts() {
   facts.sidecar_start_mono_ns = 1;
   facts.taken_mono_ns = 123'456'789'012;
   facts.taken_wall_ns = 1'790'000'000'000'000'000;
+  facts.late_ns = 4;
+  facts.self = Self{1, 2, 3, 4, 5, 6};
   Rail rail;
   rail.index = 3;
   rail.device = "mlx5_3";
@@ -105,7 +107,8 @@ TEST(FactsJson, EveryMemberSurvivesTheRoundTrip) {
   EXPECT_EQ((*json)["ping_ports"][0].size(), 6u);
   EXPECT_EQ((*json)["edges"][0].size(), 10u);
   EXPECT_EQ((*json)["pings"][0].size(), 9u);
-  EXPECT_EQ(json->size(), 12u);
+  EXPECT_EQ((*json)["self"].size(), 6u);
+  EXPECT_EQ(json->size(), 14u);
 }
 
 TEST(FactsJson, WhatIsNotKnownIsAbsentAndStaysUnknown) {

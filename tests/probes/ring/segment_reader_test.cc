@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 
 #include <atomic>
+#include <chrono>
 #include <latch>
 #include <random>
 #include <thread>
@@ -292,6 +293,46 @@ TEST_F(SegmentReaderTest, FindsNoFaultWithAnHonestWriterThatIsFast) {
   }
   stop = true;
   job.join();
+}
+
+// As the plugin does it: never more than one store away from a line that says of itself that it is not filled.
+TEST_F(SegmentReaderTest, TakesNoCommunicatorFromALineThatBecomesAnothersMeanwhile) {
+  const Geometry g = geometry();
+  void* base = mmap(nullptr, g.segment_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd_, 0);
+  ASSERT_NE(base, MAP_FAILED);
+  auto* comms = reinterpret_cast<railwitness_comm*>(static_cast<char*>(base) + g.comms_offset);
+  auto* writer = reinterpret_cast<railwitness_writer*>(static_cast<char*>(base) + g.writer_offset);
+  __atomic_store_n(&writer->comms, g.comm_capacity, __ATOMIC_RELEASE);
+  std::atomic<bool> stop = false;
+  std::thread job([&] {
+    for (uint64_t k = 1; !stop; ++k) {
+      for (uint32_t i = 0; i < g.comm_capacity; ++i) {
+        railwitness_comm& line = comms[i];
+        const std::string name(40, static_cast<char>('a' + k % 26));
+        __atomic_store_n(&line.open, 0u, __ATOMIC_RELEASE);
+        __atomic_store_n(&line.comm_hash, k % 26, __ATOMIC_RELEASE);
+        __atomic_store_n(&line.nranks, 2, __ATOMIC_RELEASE);
+        __atomic_store_n(&line.opened_ticks, k, __ATOMIC_RELEASE);
+        for (size_t c = 0; c < name.size(); ++c) __atomic_store_n(&line.name[c], name[c], __ATOMIC_RELEASE);
+        __atomic_store_n(&line.open, 1u, __ATOMIC_RELEASE);
+        __atomic_store_n(&line.open, 2u, __ATOMIC_RELEASE);
+      }
+    }
+  });
+  size_t seen = 0;
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(2);
+  while (std::chrono::steady_clock::now() < end) {
+    ASSERT_TRUE(reader_->read({{1'000'000, kCreated, 0.5}, kStart, kNow}, buffer_, process_).ok());
+    for (const model::Comm& comm : process_.comms) {
+      ++seen;
+      EXPECT_EQ(comm.name, std::string(40, static_cast<char>('a' + comm.hash))) << seen;
+    }
+    if (HasFailure()) break;
+  }
+  stop = true;
+  job.join();
+  munmap(base, g.segment_bytes);
+  EXPECT_GT(seen, 0u);
 }
 
 TEST(TickClock, AgreesWithTheMonotonicClock) {
