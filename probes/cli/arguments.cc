@@ -18,7 +18,7 @@ constexpr char kAbout[] =
     "Says which rank, cable, NIC or switch a stalled collective waits for, and on which evidence.";
 constexpr char kExits[] =
     "Exit status: 0 done and nothing found, 1 something is wrong in the cluster, 2 wrong usage, 3 cannot start or "
-    "reach.";
+    "reach,\n4 nothing found, but too little heard (correlate --once).";
 
 std::string footer(const std::string& about, const std::string& lines) {
   return about + (about.empty() ? "" : "\n\n") + "Examples:\n" + lines + "\n" + kExits;
@@ -66,7 +66,8 @@ void add_sidecar(CLI::App& app, sidecar::Options& options, bool& no_pings) {
 void add_correlate(CLI::App& app, CorrelateOptions& options) {
   add_knob(app, "--nats", options.nats_url, "RAILWITNESS_NATS")->capture_default_str();
   add_knob(app, "--interval-ms", options.interval_ms, "RAILWITNESS_INTERVAL_MS")->capture_default_str();
-  app.add_option("--once", options.once_s, "stop after so many seconds; exit status 1 if there was an incident")
+  app.add_option("--once", options.once_s, "stop after so many seconds; exit status 1 if there was an incident, 4 if there was none but a node was "
+                 "not heard (fewer than --nodes, or none), or two share a name")
       ->check(CLI::Range(0.1, 86'400.0))
       ->check([](const std::string& text) {  // a range holds nan too
         return text.find("nan") == std::string::npos ? std::string() : "a number of seconds is meant";
@@ -79,7 +80,7 @@ void add_correlate(CLI::App& app, CorrelateOptions& options) {
       "change of it. Asks nodes to probe rails when the facts alone cannot tell which component it is.",
       "  railwitness correlate --nats nats://10.0.0.1:4222\n"
       "  railwitness correlate --json | jq -r .line\n"
-      "  railwitness correlate --once 10 && echo nothing found in 10 s\n"));
+      "  railwitness correlate --once 10 --nodes 4 && echo nothing found in 10 s on 4 nodes\n"));
 }
 
 void add_ls(CLI::App& app, LsOptions& options) {

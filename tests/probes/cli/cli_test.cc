@@ -303,8 +303,14 @@ class FakeBus final : public bus::FleetBus {
  public:
   bus::Connection connection() const override { return bus::Connection::kConnected; }
   std::string problem() const override { return problem_; }
-  std::vector<model::Heard> take_facts() override { return two_nodes(++sequence_, wait_); }
-  uint64_t malformed() const override { return 0; }
+  std::vector<model::Heard> take_facts() override {
+    std::vector<model::Heard> heard = two_nodes(++sequence_, wait_);
+    heard.resize(nodes_);
+    if (two_voices_ && nodes_ > 1) heard[1].facts.boot_id = sequence_ % 2 == 0 ? "a" : "b";
+    if (is_old_) heard.back().age_ns = kBeforeListeningNs;
+    return heard;
+  }
+  uint64_t malformed() const override { return malformed_; }
   absl::Status request_pings(const std::vector<model::PingRequest>&) override { return absl::OkStatus(); }
   absl::Status publish_incident(const std::string& json) override {
     published_.push_back(json);
@@ -312,7 +318,9 @@ class FakeBus final : public bus::FleetBus {
   }
   std::string problem_;
   double wait_ = 3;
-  uint64_t sequence_ = 0;
+  uint64_t sequence_ = 0, malformed_ = 0;
+  size_t nodes_ = 2;
+  bool two_voices_ = false, is_old_ = false;
   std::vector<std::string> published_;
 };
 
@@ -321,17 +329,17 @@ struct Said {
   std::string out, err;
 };
 
-Said correlate(FakeBus& bus, bool json) {
+Said correlate(FakeBus& bus, bool json, std::optional<int> nodes = 2, bool stop = false) {
   CorrelateOptions options;
   options.once_s = 0.4;
   options.interval_ms = 50;
   options.json = json;
-  options.nodes = 2;
+  options.nodes = nodes;
   Said said;
   char *out = nullptr, *err = nullptr;
   size_t out_size = 0, err_size = 0;
   Streams streams{open_memstream(&out, &out_size), open_memstream(&err, &err_size)};
-  said.code = run_correlate(bus, options, streams, [] { return false; });
+  said.code = run_correlate(bus, options, streams, [stop] { return stop; });
   fclose(streams.out);
   fclose(streams.err);
   said.out.assign(out, out_size);
@@ -365,6 +373,36 @@ TEST(Correlate, NothingFoundIsZeroAndNoServerIsThree) {
   const Said said = correlate(bus, false);
   EXPECT_EQ(said.code, kExitCannot);
   EXPECT_THAT(said.err, HasSubstr("no nats-server at nats://x; trying again"));
+}
+
+TEST(Correlate, SilenceIsFourUnlessEveryNodeWasHeard) {
+  struct Case {
+    const char* what;
+    std::function<void(FakeBus&)> spoil;
+    std::optional<int> nodes = 2;
+    bool stop = false;
+  };
+  for (const Case& c : std::vector<Case>{
+           {"1 of 2 nodes", [](FakeBus& bus) { bus.nodes_ = 1; }},
+           {"no node speaks", [](FakeBus& bus) { bus.nodes_ = 1, bus.is_old_ = true; }, std::nullopt},
+           {"nothing from host1", [](FakeBus& bus) { bus.is_old_ = true; }, std::nullopt},
+           {"two sidecars call themselves host1", [](FakeBus& bus) { bus.two_voices_ = true; }},
+           {"3 messages could not be read", [](FakeBus& bus) { bus.malformed_ = 3; }},
+           {"stopped before 0.4 s were over", [](FakeBus&) {}, 2, true}}) {
+    FakeBus bus;
+    bus.wait_ = 0;
+    c.spoil(bus);
+    const Said said = correlate(bus, false, c.nodes, c.stop);
+    EXPECT_EQ(said.code, kExitBlind) << c.what;
+    EXPECT_THAT(said.err, HasSubstr(std::string("too little was heard: ") + c.what)) << c.what;
+  }
+}
+
+TEST(Correlate, WhatWasFoundIsOneHoweverFewWereHeard) {
+  FakeBus bus;
+  EXPECT_EQ(correlate(bus, false, 3).code, kExitFinding);
+  bus.wait_ = 0;
+  EXPECT_EQ(correlate(bus, false, std::nullopt).code, kExitOk) << "all that are known were heard";
 }
 
 }  // namespace
