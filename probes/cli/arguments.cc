@@ -56,10 +56,11 @@ void add_sidecar(CLI::App& app, sidecar::Options& options, bool& no_pings) {
   app.footer(
       footer("The daemon of a node: hands witness segments to jobs, reads them, says what this node alone can tell, "
              "and passes\n"
-             "the facts on to the bus.",
+             "the facts on to the bus. Rails that --rail names are numbered in the order given, after the ports of RDMA\n"
+             "devices; one that is missing keeps its number, the loopback is none.",
              "  railwitness sidecar                                  this node alone\n"
              "  railwitness sidecar --nats nats://10.0.0.1:4222      part of a fleet\n"
-             "  railwitness sidecar --rail eth1 --rail eth2          rails without RDMA\n"
+             "  railwitness sidecar --rail eth1 --rail eth2          rails 0 and 1 without RDMA\n"
              "  railwitness sidecar --socket /tmp/s --control-socket /tmp/c --lldp-command ''\n"));
 }
 

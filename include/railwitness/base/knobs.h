@@ -80,7 +80,8 @@ inline constexpr Knob kAll[] = {
     {"RAILWITNESS_MAX_PROCESSES", kSidecar, Type::kNumber, "1024", "processes", 1, 65'536, "", "0.1.0",
      "segments handed out at a time"},
     {"RAILWITNESS_RAILS", kSidecar, Type::kText, "", "", 0, 0, "", "0.1.0",
-     "interfaces that are rails without RDMA, separated by commas; what jobs use is one too"},
+     "interfaces that are rails without RDMA, separated by commas; numbered in this order, after the ports of RDMA "
+     "devices and before what only jobs use, so give alike rails the same place on all nodes"},
     {"RAILWITNESS_INTERVAL_MS", kCorrelate, Type::kNumber, "500", "ms", 50, 60'000, "", "0.1.0",
      "how often the facts of the fleet are thought over"},
     // Where railwitness is built and tested.

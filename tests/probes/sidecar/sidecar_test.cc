@@ -218,16 +218,51 @@ TEST_F(SidecarTest, RailsThatAreNamedAreThereWithoutAJob) {
   std::filesystem::remove_all(folder_.at("sys"));
   write_interface("eth10", "1");
   write_interface("eth9", "0");
-  options_.rails = {"eth10", "eth9", "eth11"};
+  options_.rails = {"eth10", "eth11", "eth9", "eth10"};
   start();
   ASSERT_TRUE(wait_for([this] { return facts().rails.size() == 3; }));
   const model::NodeFacts facts = this->facts();
-  EXPECT_EQ(facts.rails[0].device, "eth9");
-  EXPECT_EQ(facts.rails[0].state, "DOWN");
-  EXPECT_EQ(facts.rails[1].device, "eth10");
-  EXPECT_EQ(facts.rails[2].state, "") << "not there";
+  EXPECT_EQ(facts.rails[0].device, "eth10");
+  EXPECT_EQ(facts.rails[1].state, "") << "not there, and keeps its place";
+  EXPECT_EQ(facts.rails[2].device, "eth9");
+  EXPECT_EQ(facts.rails[2].state, "DOWN");
+  for (int32_t i = 0; i < 3; ++i) EXPECT_EQ(facts.rails.at(static_cast<size_t>(i)).index, i);
   EXPECT_THAT(facts.notes, Contains(HasSubstr("rail eth11 is not an interface of this node")));
   EXPECT_THAT(facts.notes, Not(Contains(HasSubstr("RDMA"))));
+}
+
+TEST_F(SidecarTest, RailsAreNumberedByTheirPlaceAfterThePortsAndBeforeThoseOfJobs) {
+  for (const char* name : {"vb0", "va0", "aa0"}) write_interface(name, "1");
+  options_.rails = {"vb0", "va0"};
+  start();
+  const StuckJob job(options_.socket, "aa0");
+  ASSERT_TRUE(wait_for([this] { return facts().rails.size() == 4; }));
+  const model::NodeFacts facts = this->facts();
+  std::vector<std::string> numbered;
+  for (const model::Rail& rail : facts.rails) numbered.push_back(std::to_string(rail.index) + " " + rail.device);
+  EXPECT_THAT(numbered, testing::ElementsAre("0 mlx5_0", "1 vb0", "2 va0", "3 aa0"));
+}
+
+TEST_F(SidecarTest, TheLoopbackIsNoRailThoughItIsNamed) {
+  write_interface("lo", "1");
+  write_interface("eth1", "1");
+  options_.rails = {"lo", "eth1"};
+  start();
+  ASSERT_TRUE(wait_for([this] { return facts().rails.size() == 2; }));
+  EXPECT_EQ(facts().rails[1].device, "eth1");
+  EXPECT_EQ(facts().rails[1].index, 2) << "its place in the list, after the port";
+  EXPECT_THAT(facts().notes, Contains("lo is the loopback interface and cannot be a rail"));
+  EXPECT_THAT(facts().notes, Not(Contains(HasSubstr("not an interface"))));
+}
+
+TEST_F(SidecarTest, RefusesWhatCannotBeMeant) {
+  Options rail = options_, socket = options_;
+  rail.rails = {"eth0", "eth 1"};
+  EXPECT_THAT(run(rail, [] { return true; }).message(), HasSubstr("--rail 'eth 1': no interface can have that name"));
+  socket.socket = folder_.at("x/../control.sock");
+  const absl::Status status = run(socket, [] { return true; });
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(status.message(), HasSubstr("--socket and --control-socket are both"));
 }
 
 TEST_F(SidecarTest, NotesWhatItCannotSee) {
