@@ -225,7 +225,7 @@ inline void describe_problem(const Entry& e, char* text, size_t bytes) {
     snprintf(text, bytes, "%s is not known; `railwitness env` lists what is", printable(e.name));
   } else if (e.knob && !is_valid(*e.knob, e.value)) {
     describe_allowed(*e.knob, allowed, sizeof allowed);
-    // A job goes on with the default; a program that was told nonsense does not start.
+    // A job goes on with the default; a program with a wrong value does not start.
     snprintf(text, bytes, "%s is '%s'; %s is meant%s%s%s", e.knob->name, printable(e.value), allowed,
              e.knob->readers & kJob ? ", " : "", e.knob->readers & kJob ? e.knob->standard : "",
              e.knob->readers & kJob ? " is taken" : "");

@@ -57,6 +57,37 @@ TEST(Arguments, WrongUsageIsTwo) {
   EXPECT_EQ(parsed<Answer>({"correlate", "--interval-ms", "0"}).exit_code, 2);
 }
 
+TEST(Arguments, WrongUsageNamesTheCommandTheWordAndTheHelp) {
+  const std::vector<std::pair<std::vector<std::string>, std::string>> cases = {
+      {{}, "railwitness: a command is missing: sidecar, correlate, ls, env, doctor or version; see railwitness --help\n"},
+      {{"ls", "--foo"}, "railwitness ls: The following argument was not expected: --foo; see railwitness ls --help\n"},
+      {{"env", "--pid"}, "railwitness env: --pid: a value is missing; see railwitness env --help\n"},
+      {{"env", "--pid", "me"}, "railwitness env: --pid: 'me' is given; the number of a process, 1 to 4194304, is meant"},
+      {{"sidecar", "--read-interval-ms", "abc"},
+       "railwitness sidecar: --read-interval-ms: 'abc' is given; a whole number of ms from 10 to 10000 is meant"},
+      {{"sidecar", "--read-interval-ms", "1e2"}, "'1e2' is given; a whole number"},
+      {{"correlate", "--once", "nan"}, "--once: 'nan' is given; a number of seconds from 0.1 to 86400 is meant"},
+      {{"correlate", "--once", "5s"}, "'5s' is given"},
+      {{"correlate", "--nodes", "0"}, "'0' is given; a whole number of nodes from 1 to 100000 is meant"}};
+  for (const auto& [words, said] : cases) {
+    const Answer answer = parsed<Answer>(words);
+    EXPECT_EQ(answer.exit_code, kExitUsage) << said;
+    EXPECT_THAT(answer.err, HasSubstr(said));
+    EXPECT_EQ(answer.out, "");
+  }
+}
+
+TEST(Arguments, AWrongVariableIsBlamedByItsName) {
+  setenv("RAILWITNESS_READ_INTERVAL_MS", "abc", 1);
+  const Answer answer = parsed<Answer>({"sidecar"});
+  EXPECT_EQ(answer.exit_code, kExitUsage);
+  EXPECT_EQ(answer.err,
+            "railwitness sidecar: RAILWITNESS_READ_INTERVAL_MS is 'abc'; a whole number of ms from 10 to 10000 is meant\n");
+  EXPECT_EQ(parsed<sidecar::Options>({"sidecar", "--read-interval-ms", "50"}).read_interval_ms, 50);
+  parsed<LsOptions>({"ls"});  // not its variable
+  unsetenv("RAILWITNESS_READ_INTERVAL_MS");
+}
+
 TEST(Arguments, RailsAreRepeatedOrListed) {
   EXPECT_THAT(parsed<sidecar::Options>({"sidecar", "--rail", "eth1", "--rail", "eth2"}).rails,
               testing::ElementsAre("eth1", "eth2"));

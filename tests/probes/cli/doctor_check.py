@@ -37,6 +37,15 @@ check('a slip', run('env', RAILWITNESS_SOKET='/x'), 1, 'wrong: RAILWITNESS_SOKET
 check('a wrong value', run('env', RAILWITNESS_MODE='tapp'), 1, "RAILWITNESS_MODE is 'tapp'; one of ")
 check('a wrong number', run('env', RAILWITNESS_INTERVAL_MS='1'), 1, 'a whole number of ms from 50 to 60000 is meant')
 check('a wrong number of another command', run('ls', RAILWITNESS_INTERVAL_MS='1', RAILWITNESS_CONTROL_SOCKET='/nowhere/c'), 3, 'no sidecar')
+SLIP = {'RAILWITNESS_READ_INTERVALL_MS': '1'}
+MEANT = 'warning: RAILWITNESS_READ_INTERVALL_MS is not known; RAILWITNESS_READ_INTERVAL_MS is meant?'
+check('a slip of the sidecar', run('sidecar', '--rail', 'no interface', **SLIP), 2, 'railwitness sidecar: ' + MEANT)
+check('a slip of the correlator', run('correlate', '--nats', 'http://x', **SLIP), 2, 'railwitness correlate: ' + MEANT)
+check('a slip of ls', run('ls', RAILWITNESS_CONTROL_SOCKET='/nowhere/c', **SLIP), 3, 'railwitness ls: ' + MEANT)
+check('a slip of version', run('version', **SLIP), 0, 'railwitness version: ' + MEANT)
+check('a slip where a log is read', run('doctor', '-', given=USED, **SLIP), 0, 'railwitness doctor: ' + MEANT)
+check('what is known is no slip', run('version', RAILWITNESS_JOB='x', RAILWITNESS_SERVICE_HOST='10.0.0.1'), 0,
+      *(['?'] if run('version', RAILWITNESS_JOB='x', RAILWITNESS_SERVICE_HOST='10.0.0.1').stderr else []))
 check('NCCL_NET=railwitness in mode tap', run('env', NCCL_NET='railwitness'), 1, 'way out: unset NCCL_NET')
 check('NCCL_NET=railwitness in mode ofi', run('env', NCCL_NET='railwitness', RAILWITNESS_MODE='ofi'), 0, 'forbids NCCL')
 PLUGIN = {'NCCL_NET_PLUGIN': 'railwitness'}
