@@ -272,7 +272,7 @@ TEST_F(SidecarTest, NotesWhatItCannotSee) {
   start();
   ASSERT_TRUE(wait_for([this] { return facts().notes.size() >= 4; }));
   const std::vector<std::string> notes = facts().notes;
-  EXPECT_THAT(notes, Contains(HasSubstr("no-such-lldpctl cannot be run")));
+  EXPECT_THAT(notes, Contains(testing::AllOf(HasSubstr("no-such-lldpctl cannot be run"), HasSubstr("start lldpd"))));
   EXPECT_THAT(notes, Contains(HasSubstr("no RDMA device is in sight")));
   EXPECT_THAT(notes, Contains(HasSubstr("127.0.0.1:1")));
 }
@@ -292,6 +292,20 @@ TEST_F(SidecarTest, ReadsSwitchPortsFromLldp) {
   EXPECT_TRUE(wait_for([this] {
     return testing::Value(facts().notes, Contains(HasSubstr("switch ports are not known from LLDP")));
   }));
+}
+
+TEST_F(SidecarTest, AFailureThatIsToldWithTheTimeIsLoggedOnce) {
+  options_.lldp_command = "sh -c date${IFS}+at.%s.%N.no.socket>&2;exit${IFS}3";
+  testing::internal::CaptureStderr();
+  start();
+  ASSERT_TRUE(wait_for([this] { return testing::Value(facts().notes, Contains(HasSubstr("no.socket"))); }));
+  const timespec pause{1, 500'000'000};  // it is asked five times a second
+  nanosleep(&pause, nullptr);
+  stop();
+  const std::string said = testing::internal::GetCapturedStderr();
+  const size_t first = said.find("sh ended with status 3: at.");
+  ASSERT_NE(first, std::string::npos) << said;
+  EXPECT_EQ(said.find("sh ended with status 3: at.", first + 1), std::string::npos) << said;
 }
 
 TEST_F(SidecarTest, RefusesToStartBesideALivingOne) {
