@@ -106,7 +106,8 @@ void add_ls(CLI::App& app, LsOptions& options) {
   add_knob(app, "--control-socket", options.control_socket, "RAILWITNESS_CONTROL_SOCKET")->capture_default_str();
   app.add_flag("--all", options.all, "destroyed flows as well");
   app.add_flag("--json", options.json, "the facts as JSON");
-  app.footer(footer("What the sidecar of this node sees: rails with their switch ports, processes with ranks, flows.",
+  app.footer(footer("What the sidecar of this node sees: rails with their switch ports, processes with ranks, flows. In JSON\n"
+                    "lists are always there, empty if need be; another member that has nothing to say is left out.",
                     "  railwitness ls\n"
                     "  railwitness ls --json | jq '.rails[] | {device, state}'\n"));
 }
