@@ -73,7 +73,6 @@ std::string knob_table(const doctor::Environment& environment) {
   Table table({"VARIABLE", "VALUE", "SET BY", "READ BY", "MEANING"});
   for (const knobs::Knob& knob : knobs::kAll) {
     const doctor::Setting* setting = environment.find(knob.name);
-    if (setting == nullptr && !(knob.readers & ~(knobs::kBuild | knobs::kTests))) continue;
     table.add({knob.name, shown(setting != nullptr ? setting->value : knob.standard),
                setting != nullptr ? setting->origin : "default", readers_of(knob), knob.text});
   }

@@ -117,10 +117,11 @@ class Printer {
     return table.empty() ? "no rails: no RDMA device can be seen, and no job and no --rail names an interface\n" : table.text();
   }
 
+  // Of a process that is gone, those it had: it may have closed its communicators before.
   static std::string ranks(const model::Process& process) {
     std::string out;
     for (const model::Comm& comm : process.comms) {
-      if (comm.open) out += fmt::format("{}{}/{}", out.empty() ? "" : " ", comm.rank, comm.nranks);
+      if (comm.open || process.state == model::ProcessState::kGone) out += fmt::format("{}{}/{}", out.empty() ? "" : " ", comm.rank, comm.nranks);
     }
     return or_dash(out);
   }
@@ -143,13 +144,19 @@ class Printer {
     return table.empty() ? "no processes: no job has asked for a segment\n" : table.text();
   }
 
+  // An IPv4 address as people know it.
+  static std::string address(const std::string& gid) {
+    const std::string text = model::address_text(gid);
+    return text.starts_with("gid ") ? gid : text;
+  }
+
   std::string flows() const {
     Table table(
         {"PID", "PORT", "QP", "PEER", "DATA", "CARRIES", "POSTED", "DONE", "OLDEST", "RECEIVED", "WAITS", "ERROR"});
     for (const model::Process& process : facts_.processes) {
       for (const model::Flow& flow : process.flows) {
         if (flow.destroyed && !all_) continue;
-        const std::string peer = !flow.peer_gid.empty() ? flow.peer_gid
+        const std::string peer = !flow.peer_gid.empty() ? address(flow.peer_gid)
                                  : flow.peer_lid        ? fmt::format("lid {}", flow.peer_lid)
                                                         : "-";
         table.add({std::to_string(process.pid), fmt::format("{}/{}", or_dash(flow.device), flow.port),

@@ -225,7 +225,7 @@ void Loop::mend_sockets() {
 void Loop::serve_jobs(int64_t now_mono_ns) {
   HandoverServer::Served served = handover_->serve(now_mono_ns);
   for (HandOver& arrived : served.arrived) {
-    log_->info("pid {} uid {} job {} got a segment", arrived.pid, arrived.uid, arrived.job);
+    log_->info("pid {} uid {}{}{} got a segment", arrived.pid, arrived.uid, arrived.job.empty() ? "" : " job ", arrived.job);
     const std::optional<uint64_t> replaced = processes_.add(std::move(arrived), now_mono_ns);
     if (replaced) handover_->close(*replaced);
   }
@@ -293,12 +293,18 @@ void Loop::publish(int64_t now_mono_ns) {
   bus_->publish(heard_[0].facts).IgnoreError();
 }
 
+// Notes that every sidecar has at its start.
+bool is_as_it_should_be(const std::string& note) {
+  return note.starts_with("connecting to ") || note.starts_with("sidecar started at ");
+}
+
 // A cause is logged when it comes, not as long as it lasts.
 void Loop::log_changes() {
   std::vector<std::string> now = heard_[0].facts.notes;
   now.resize(std::min(now.size(), notes_to_log_));
   for (const std::string& note : now) {
-    if (std::find(noted_.begin(), noted_.end(), note) == noted_.end()) log_->warn("{}", note);
+    if (std::find(noted_.begin(), noted_.end(), note) != noted_.end()) continue;
+    log_->log(is_as_it_should_be(note) ? spdlog::level::info : spdlog::level::warn, "{}", note);
   }
   noted_ = std::move(now);
 }

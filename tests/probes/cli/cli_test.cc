@@ -185,6 +185,23 @@ TEST(Ls, WhatIsNotWitnessedIsToldOfEachProcessAndInAll) {
   EXPECT_THAT(text, HasSubstr("4 flows, 6 more not witnessed"));
 }
 
+TEST(Ls, PeersAreShownAsPeopleKnowThem) {
+  model::NodeFacts node = facts();
+  node.processes[0].flows[0].peer_gid = "0000:0000:0000:0000:0000:ffff:c000:0202";
+  EXPECT_THAT(tables(node, false), HasSubstr("  192.0.2.2 0x12  "));
+  node.processes[0].flows[0].peer_gid = "fe80:0000:0000:0000:0000:0000:0000:0001";
+  EXPECT_THAT(tables(node, false), HasSubstr("  fe80:0000:0000:0000:0000:0000:0000:0001 0x12  "));
+}
+
+TEST(Ls, AProcessThatIsGoneKeepsItsJobAndTheRankItHad) {
+  model::NodeFacts node = facts();
+  node.processes[0].job = "train";
+  node.processes[0].comms[0].open = false;
+  EXPECT_THAT(tables(node, false), Not(HasSubstr("2/8"))) << "it lives and has closed its communicator";
+  node.processes[0].state = model::ProcessState::kGone;
+  EXPECT_THAT(tables(node, false), testing::ContainsRegex("gone .* train +2/8"));
+}
+
 TEST(Ls, EmptyNodeSaysWhatIsMissing) {
   model::NodeFacts empty;
   empty.node = "n";
@@ -241,6 +258,14 @@ TEST(Ls, ReadsTheFactsOfASidecar) {
   const Answer answer = run_ls({.control_socket = sidecar.path(), .json = true, .all = false});
   EXPECT_EQ(answer.exit_code, 0);
   EXPECT_EQ(answer.out, model::to_json(facts()) + "\n");
+}
+
+TEST(Ls, JsonHasItsListsThoughTheyAreEmpty) {
+  FakeSidecar sidecar(R"({"node":"n"})");  // of an earlier version
+  const Answer answer = run_ls({.control_socket = sidecar.path(), .json = true, .all = false});
+  for (const char* list : {"rails", "edges", "processes", "ping_ports", "pings", "notes"}) {
+    EXPECT_THAT(answer.out, HasSubstr(std::string("\"") + list + "\":[]"));
+  }
 }
 
 TEST(Ls, SidecarThatDoesNotAnswerOrTalksNonsenseIsSaid) {

@@ -33,6 +33,11 @@ USED = b'h:1:1 [0] NCCL INFO railwitness 0.1.0: tap by stub, sidecar connected\n
 
 check('docs/knobs.md is what the program prints', run('env', '--markdown'), 0, (root / 'docs/knobs.md').read_text())
 check('nothing set', run('env'), 0, 'RAILWITNESS_SOCKET', "none of NCCL's variables")
+said = json.loads(run('env', '--json').stdout)
+names = [row['name'] for row in said['variables']]
+check('text, JSON and Markdown have every variable', run('env'), 0, *names)
+check('and so has the table', run('env', '--markdown'), 0, *names, *([] if len(names) == len(set(names)) > 15 else ['?']))
+check('lists in JSON are there though empty', run('env', '--json'), 0, '"problems":[]', '"nccl":[]')
 check('a slip', run('env', RAILWITNESS_SOKET='/x'), 1, 'wrong: RAILWITNESS_SOKET is not known; RAILWITNESS_SOCKET is meant?')
 check('a wrong value', run('env', RAILWITNESS_MODE='tapp'), 1, "RAILWITNESS_MODE is 'tapp'; one of ")
 check('a wrong number', run('env', RAILWITNESS_INTERVAL_MS='1'), 1, 'a whole number of ms from 50 to 60000 is meant')

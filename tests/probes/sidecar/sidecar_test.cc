@@ -9,6 +9,8 @@
 #include <cstring>
 #include <fstream>
 #include <functional>
+#include <map>
+#include <sstream>
 #include <thread>
 
 #include "probes/model/facts_json.h"
@@ -275,6 +277,34 @@ TEST_F(SidecarTest, NotesWhatItCannotSee) {
   EXPECT_THAT(notes, Contains(testing::AllOf(HasSubstr("no-such-lldpctl cannot be run"), HasSubstr("start lldpd"))));
   EXPECT_THAT(notes, Contains(HasSubstr("no RDMA device is in sight")));
   EXPECT_THAT(notes, Contains(HasSubstr("127.0.0.1:1")));
+}
+
+TEST_F(SidecarTest, WarnsOfWhatIsWrongAndOnlyInformsOfItsStart) {
+  options_.nats_url = "nats://127.0.0.1:1";
+  testing::internal::CaptureStderr();
+  start();
+  const ring::UniqueFd nameless = connect_to(options_.socket);
+  send_message(nameless, honest_hello(""));
+  const StuckJob job(options_.socket);
+  ASSERT_TRUE(wait_for([this] {
+    return testing::Value(facts().notes, Contains(HasSubstr("no nats-server at"))) && facts().processes.size() == 1;
+  }));
+  stop();
+  std::map<std::string, std::string> lines;  // from the level on, by the first word of the message
+  std::istringstream said(testing::internal::GetCapturedStderr());
+  for (std::string line; std::getline(said, line);) {
+    const size_t level = line.find("] [", line.find("] [") + 1);
+    ASSERT_NE(level, std::string::npos) << line;
+    const std::string text = line.substr(level + 2);
+    lines[text.substr(text.find(' ') + 1, 10)] += text + "\n";
+  }
+  EXPECT_THAT(lines["sidecar st"], testing::StartsWith("[info] sidecar started at "));
+  EXPECT_THAT(lines["connecting"], testing::AnyOf("", testing::StartsWith("[info] connecting to ")));
+  EXPECT_THAT(lines["no nats-se"], testing::StartsWith("[warning] no nats-server at "));
+  std::string segments;
+  for (const auto& [begin, text] : lines) segments += begin.starts_with("pid ") ? text : "";
+  const std::string whose = "[info] pid " + std::to_string(getpid()) + " uid " + std::to_string(getuid());
+  EXPECT_EQ(segments, whose + " got a segment\n" + whose + " job train got a segment\n");
 }
 
 TEST_F(SidecarTest, ReadsSwitchPortsFromLldp) {
