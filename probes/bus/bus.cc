@@ -19,7 +19,7 @@ class NatsNodeBus final : public NodeBus {
       : node_(node),
         link_({.url = url,
                .client_name = fmt::format("railwitness sidecar {}", node),
-               .way_out = "start it with `nats-server -js`, or run without --nats",
+               .instead = "run without --nats",
                .incidents = false,
                .listen_facts = false,
                .listen_subject = probe_subject(node)}) {}
@@ -54,7 +54,7 @@ class NatsFleetBus final : public FleetBus {
   explicit NatsFleetBus(const std::string& url)
       : link_({.url = url,
                .client_name = "railwitness correlate",
-               .way_out = "start it with `nats-server -js`, or name another with --nats",
+               .instead = "name another with --nats",
                .incidents = true,
                .listen_facts = true,
                .listen_subject = ""}) {}

@@ -1,5 +1,7 @@
 #include "probes/bus/link.h"
 
+#include <netdb.h>
+
 #include <chrono>
 #include <string_view>
 #include <utility>
@@ -27,6 +29,27 @@ std::string last_error(natsStatus status) {
   natsStatus last = NATS_OK;
   const char* text = nats_GetLastError(&last);
   return text != nullptr && *text != '\0' && last == status ? text : natsStatus_GetText(status);
+}
+
+// Why there is no server: libnats says "no server available" of a host that has no address, too. Asks the resolver again,
+// as libnats has just done.
+absl::Status no_server(const std::string& url, const std::string& instead) {
+  std::string unresolved;
+  size_t resolved = 0;
+  for (const std::string& one : split_urls(url)) {
+    addrinfo hints{};
+    hints.ai_socktype = SOCK_STREAM;
+    addrinfo* found = nullptr;
+    const int error = getaddrinfo(host_of(one).c_str(), nullptr, &hints, &found);
+    if (error == 0) freeaddrinfo(found);
+    resolved += error == 0 ? 1 : 0;
+    if (error == 0) continue;
+    unresolved += fmt::format("{}host '{}' cannot be resolved: {}", unresolved.empty() ? "" : "; ", host_of(one),
+                              gai_strerror(error));
+  }
+  if (resolved == 0) return unavailable(fmt::format("{}; correct its name, or {}", unresolved, instead));
+  return unavailable(fmt::format("no nats-server at {}: start it with `nats-server -js`, or {}{}{}", shown_url(url),
+                                 instead, unresolved.empty() ? "" : "; ", unresolved));
 }
 
 }  // namespace
@@ -162,7 +185,7 @@ absl::Status Link::connect(Objects& objects) {
   }
   status = natsConnection_Connect(&objects.connection, options);
   if (status == NATS_NO_SERVER || status == NATS_TIMEOUT) {
-    return unavailable(fmt::format("no nats-server at {}: {}", shown_url(setup_.url), setup_.way_out));
+    return no_server(setup_.url, setup_.instead);
   }
   if (status != NATS_OK) {
     return unavailable(fmt::format("nats-server at {} refuses us: {}", shown_url(setup_.url), last_error(status)));
@@ -253,7 +276,8 @@ absl::Status Link::check_facts_stream(Objects& objects) {
 absl::Status Link::serve(Objects& objects) {
   while (!stopping()) {
     if (natsConnection_Status(objects.connection) != NATS_CONN_STATUS_CONNECTED) {
-      return unavailable(fmt::format("lost nats-server at {}: {}", shown_url(setup_.url), setup_.way_out));
+      return unavailable(fmt::format("lost nats-server at {}: start it with `nats-server -js`, or {}",
+                                     shown_url(setup_.url), setup_.instead));
     }
     if (absl::Status status = send_queued(objects); !status.ok()) return status;
     if (objects.subscription == nullptr)

@@ -31,7 +31,7 @@ class Link {
  public:
   struct Setup {
     std::string url, client_name;
-    std::string way_out;         // what to do when there is no server
+    std::string instead;         // what else to do when there is no server
     bool incidents = false;      // the stream of incidents is wanted as well
     bool listen_facts = false;   // ordered consumer of all facts, the last of each node first
     std::string listen_subject;  // core subscription

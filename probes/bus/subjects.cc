@@ -28,6 +28,27 @@ std::string after_scheme(const std::string& url) {
   return at == std::string::npos ? url : url.substr(at + 3);
 }
 
+struct Place {
+  std::string host, port;
+  bool has_port = false;
+};
+
+// Of what stands behind scheme and user.
+Place split_place(const std::string& rest) {
+  const size_t bracket = rest.rfind(']');  // [::1]:4222
+  const size_t colon = rest.rfind(':');
+  if (colon == std::string::npos || (bracket != std::string::npos && colon < bracket)) return {rest, "", false};
+  return {rest.substr(0, colon), rest.substr(colon + 1), true};
+}
+
+// host[:port]
+std::string place_of(const std::string& url) {
+  std::string rest = after_scheme(url);
+  if (const size_t at = rest.rfind('@'); at != std::string::npos) rest = rest.substr(at + 1);
+  if (!rest.empty() && rest.back() == '/') rest.pop_back();
+  return rest;
+}
+
 absl::Status check_one(const std::string& url) {
   const auto refuse = [&](std::string_view why) {
     return absl::InvalidArgumentError(
@@ -37,19 +58,15 @@ absl::Status check_one(const std::string& url) {
   if (scheme != std::string::npos && url.substr(0, scheme) != "nats" && url.substr(0, scheme) != "tls") {
     return refuse("its scheme is neither nats nor tls");
   }
-  std::string rest = after_scheme(url);
-  if (const size_t at = rest.rfind('@'); at != std::string::npos) rest = rest.substr(at + 1);
-  if (!rest.empty() && rest.back() == '/') rest.pop_back();
+  const std::string rest = place_of(url);
   for (const char c : rest) {
     if (!absl::ascii_isgraph(static_cast<unsigned char>(c)) || c == '/')
       return refuse("it has characters that no host has");
   }
-  const size_t bracket = rest.rfind(']');  // [::1]:4222
-  const size_t colon = rest.rfind(':');
-  const bool has_port = colon != std::string::npos && (bracket == std::string::npos || colon > bracket);
-  if ((has_port ? rest.substr(0, colon) : rest).empty()) return refuse("it names no host");
+  const Place place = split_place(rest);
+  if (place.host.empty()) return refuse("it names no host");
   int port = 0;
-  if (has_port && (!absl::SimpleAtoi(rest.substr(colon + 1), &port) || port < 1 || port > 65535)) {
+  if (place.has_port && (!absl::SimpleAtoi(place.port, &port) || port < 1 || port > 65535)) {
     return refuse("its port is not a number from 1 to 65535");
   }
   return absl::OkStatus();
@@ -62,6 +79,12 @@ std::string facts_subject(const std::string& node) {
 }
 std::string probe_subject(const std::string& node) {
   return "railwitness.probe." + token(node);
+}
+
+std::string host_of(const std::string& url) {
+  const std::string host = split_place(place_of(url)).host;
+  const bool has_brackets = host.size() > 2 && host.front() == '[' && host.back() == ']';
+  return has_brackets ? host.substr(1, host.size() - 2) : host;
 }
 
 std::vector<std::string> split_urls(const std::string& url) {

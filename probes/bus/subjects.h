@@ -21,6 +21,8 @@ std::string probe_subject(const std::string& node);
 // nats://[user[:password]@]host[:port] or tls://..., several separated by commas.
 absl::Status check_url(const std::string& url);
 std::vector<std::string> split_urls(const std::string& url);
+// Of one URL that check_url() takes; an IPv6 address without its brackets.
+std::string host_of(const std::string& url);
 // Without user and password, for messages.
 std::string shown_url(const std::string& url);
 

@@ -1,12 +1,14 @@
 #include "probes/cli/arguments.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cstdlib>
 #include <sstream>
 #include <stdexcept>
 
 #include "CLI/CLI.hpp"
 #include "fmt/format.h"
+#include "probes/cli/variables.h"
 #include "railwitness/base/edit_distance.h"
 #include "railwitness/base/knobs.h"
 
@@ -18,7 +20,7 @@ constexpr char kAbout[] =
     "Says which rank, cable, NIC or switch a stalled collective waits for, and on which evidence.";
 constexpr char kExits[] =
     "Exit status: 0 done and nothing found, 1 something is wrong in the cluster, 2 wrong usage, 3 cannot start or "
-    "reach.";
+    "reach,\n4 nothing found, but too little heard (correlate --once).";
 
 std::string footer(const std::string& about, const std::string& lines) {
   return about + (about.empty() ? "" : "\n\n") + "Examples:\n" + lines + "\n" + kExits;
@@ -30,12 +32,31 @@ const knobs::Knob& knob_of(const char* name) {
   return *knob;
 }
 
+// CLI11's own range check says "not in range" of what is no number at all. `allowed` is "a whole number of ...".
+template <class Number>
+CLI::Validator number(Number least, Number most, const std::string& allowed, const std::string& in_help) {
+  const auto problem = [least, most, allowed](const std::string& text) -> std::string {
+    Number parsed{};
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), parsed);
+    const bool is_whole = error == std::errc() && end == text.data() + text.size();
+    return is_whole && parsed >= least && parsed <= most  // nan is neither
+               ? std::string()
+               : fmt::format("'{}' is given; {} is meant", text, allowed);
+  };
+  return CLI::Validator([problem](std::string& text) { return problem(text); }, in_help);
+}
+
 // An option that a variable may set as well; its text, default and range are those of the variable's row.
 template <class Value>
 CLI::Option* add_knob(CLI::App& app, const char* option, Value& value, const char* name) {
   const knobs::Knob& knob = knob_of(name);
   CLI::Option* added = app.add_option(option, value, knob.text)->envname(name);
-  if (knob.type == knobs::Type::kNumber) added->check(CLI::Range(knob.least, knob.most));
+  if (knob.type == knobs::Type::kNumber) {
+    char allowed[128];
+    knobs::describe_allowed(knob, allowed, sizeof allowed);
+    added->check(number<int64_t>(knob.least, knob.most, allowed,
+                                 fmt::format("{} to {} {}", knob.least, knob.most, knob.unit)));
+  }
   return added;
 }
 
@@ -56,44 +77,44 @@ void add_sidecar(CLI::App& app, sidecar::Options& options, bool& no_pings) {
   app.footer(
       footer("The daemon of a node: hands witness segments to jobs, reads them, says what this node alone can tell, "
              "and passes\n"
-             "the facts on to the bus.",
+             "the facts on to the bus. Rails that --rail names are numbered in the order given, after the ports of RDMA\n"
+             "devices; one that is missing keeps its number, the loopback is none.",
              "  railwitness sidecar                                  this node alone\n"
              "  railwitness sidecar --nats nats://10.0.0.1:4222      part of a fleet\n"
-             "  railwitness sidecar --rail eth1 --rail eth2          rails without RDMA\n"
+             "  railwitness sidecar --rail eth1 --rail eth2          rails 0 and 1 without RDMA\n"
              "  railwitness sidecar --socket /tmp/s --control-socket /tmp/c --lldp-command ''\n"));
 }
 
 void add_correlate(CLI::App& app, CorrelateOptions& options) {
   add_knob(app, "--nats", options.nats_url, "RAILWITNESS_NATS")->capture_default_str();
   add_knob(app, "--interval-ms", options.interval_ms, "RAILWITNESS_INTERVAL_MS")->capture_default_str();
-  app.add_option("--once", options.once_s, "stop after so many seconds; exit status 1 if there was an incident")
-      ->check(CLI::Range(0.1, 86'400.0))
-      ->check([](const std::string& text) {  // a range holds nan too
-        return text.find("nan") == std::string::npos ? std::string() : "a number of seconds is meant";
-      });
+  app.add_option("--once", options.once_s, "stop after so many seconds; exit status 1 if there was an incident, 4 if there was none but a node was "
+                 "not heard (fewer than --nodes, or none), or two share a name")
+      ->check(number(0.1, 86'400.0, "a number of seconds from 0.1 to 86400", "0.1 to 86400 s"));
   app.add_option("--nodes", options.nodes, "how many nodes there are: tell when fewer or all are heard")
-      ->check(CLI::Range(1, 100'000));
+      ->check(number(1, 100'000, "a whole number of nodes from 1 to 100000", "1 to 100000"));
   app.add_flag("--json", options.json, "JSON lines instead of lines for people");
   app.footer(footer(
       "Gathers the facts of all nodes from the bus and says the cluster's word: one line for each incident and each\n"
       "change of it. Asks nodes to probe rails when the facts alone cannot tell which component it is.",
       "  railwitness correlate --nats nats://10.0.0.1:4222\n"
       "  railwitness correlate --json | jq -r .line\n"
-      "  railwitness correlate --once 10 && echo nothing found in 10 s\n"));
+      "  railwitness correlate --once 10 --nodes 4 && echo nothing found in 10 s on 4 nodes\n"));
 }
 
 void add_ls(CLI::App& app, LsOptions& options) {
   add_knob(app, "--control-socket", options.control_socket, "RAILWITNESS_CONTROL_SOCKET")->capture_default_str();
   app.add_flag("--all", options.all, "destroyed flows as well");
   app.add_flag("--json", options.json, "the facts as JSON");
-  app.footer(footer("What the sidecar of this node sees: rails with their switch ports, processes with ranks, flows.",
+  app.footer(footer("What the sidecar of this node sees: rails with their switch ports, processes with ranks, flows. In JSON\n"
+                    "lists are always there, empty if need be; another member that has nothing to say is left out.",
                     "  railwitness ls\n"
                     "  railwitness ls --json | jq '.rails[] | {device, state}'\n"));
 }
 
 void add_env(CLI::App& app, EnvOptions& options) {
   CLI::Option* pid = app.add_option("--pid", options.pid, "environment of this process instead of ours")
-                         ->check(CLI::Range(1, 1 << 22));
+                         ->check(number(1, 1 << 22, "the number of a process, 1 to 4194304,", "1 to 4194304"));
   app.add_flag("--markdown", options.markdown, "the rows alone, as docs/knobs.md has them")->excludes(pid);
   app.add_flag("--json", options.json, "as JSON");
   app.footer(footer(
@@ -144,6 +165,34 @@ std::string unknown_word(const CLI::App& app, const std::string& word) {
                      nearest.empty() ? "" : fmt::format(" (maybe: {}?)", nearest));
 }
 
+// Which command, what is wrong with its words, and where its help is.
+Answer wrong_usage(const CLI::App& app, const CLI::App* sub, const CLI::ParseError& error) {
+  const std::string command = sub == nullptr ? app.get_name() : app.get_name() + " " + sub->get_name();
+  std::string text = error.what();
+  if (error.get_name() == "ArgumentMismatch" && text.find("required") != std::string::npos) {
+    text = text.substr(0, text.find(": ")) + ": a value is missing";  // CLI11 counts: "--pid: 1 required INT missing"
+  }
+  return {kExitUsage, "", fmt::format("{}: {}; see {} --help\n", command, text, command)};
+}
+
+struct WrongVariable {
+  CLI::Option* option;
+  std::string problem;
+};
+
+// Variables of `sub` whose value means nothing; taken from CLI11, which would blame the option that nobody typed.
+std::vector<WrongVariable> take_wrong_variables(CLI::App& sub) {
+  std::vector<WrongVariable> out;
+  for (CLI::Option* option : sub.get_options()) {
+    if (option->get_envname().empty()) continue;
+    std::string problem = wrong_value(option->get_envname());
+    if (problem.empty()) continue;
+    out.push_back({option, std::move(problem)});
+    option->envname("");
+  }
+  return out;
+}
+
 }  // namespace
 
 Command parse_arguments(const std::vector<std::string>& arguments) {
@@ -173,9 +222,12 @@ Command parse_arguments(const std::vector<std::string>& arguments) {
                     "  railwitness COMMAND --help\n"));
   app.set_version_flag("--version", fmt::format("railwitness {}", RAILWITNESS_VERSION));
   app.require_subcommand(1);
-  if (!arguments.empty()) {
-    if (std::string error = unknown_word(app, arguments[0]); !error.empty()) return Answer{kExitUsage, "", error};
+  if (arguments.empty()) {
+    return Answer{kExitUsage, "",
+                  "railwitness: a command is missing: sidecar, correlate, ls, env, doctor or version; see railwitness "
+                  "--help\n"};
   }
+  if (std::string error = unknown_word(app, arguments[0]); !error.empty()) return Answer{kExitUsage, "", error};
   add_sidecar(*sidecar_app, sidecar, no_pings);
   add_correlate(*correlate_app, correlate);
   add_ls(*ls_app, ls);
@@ -185,16 +237,24 @@ Command parse_arguments(const std::vector<std::string>& arguments) {
   version_app->footer(footer("", "  railwitness version\n  railwitness version --json\n"));
 
   // CLI11 reads and checks the variables of every subcommand. A wrong one is the matter of who reads it, and of `env`.
+  CLI::App* asked = nullptr;
   for (CLI::App* sub : app.get_subcommands([](const CLI::App*) { return true; })) {
-    if (!arguments.empty() && sub->get_name() == arguments[0]) continue;
+    if (sub->get_name() == arguments[0]) asked = sub;
+    if (asked == sub) continue;
     for (CLI::Option* option : sub->get_options()) option->envname("");
   }
+  std::vector<WrongVariable> wrong;
+  if (asked != nullptr && asked != doctor_app) wrong = take_wrong_variables(*asked);  // the doctor has rows for them
   try {
     app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));  // CLI11 takes them from the back
   } catch (const CLI::ParseError& error) {
     std::ostringstream out, err;
-    const int code = app.exit(error, out, err);
-    return Answer{code == 0 ? kExitOk : kExitUsage, out.str(), err.str()};
+    if (app.exit(error, out, err) != 0) return wrong_usage(app, asked, error);
+    return Answer{kExitOk, out.str(), ""};
+  }
+  for (const WrongVariable& variable : wrong) {
+    if (variable.option->count() > 0) continue;  // what is typed wins
+    return Answer{kExitUsage, "", fmt::format("railwitness {}: {}\n", asked->get_name(), variable.problem)};
   }
   if (sidecar_app->parsed()) {
     // CLI11 takes an empty variable for none; here empty has a meaning.

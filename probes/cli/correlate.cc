@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "fmt/format.h"
+#include "fmt/ranges.h"
 #include "probes/bus/subjects.h"
 #include "probes/cli/arguments.h"
 #include "probes/cli/correlator.h"
@@ -39,11 +40,47 @@ class Loop {
       }
       std::this_thread::sleep_for(std::chrono::milliseconds(std::min<int64_t>(50, options_.interval_ms)));
     }
-    if (options_.once_s && !ever_connected_) return kExitCannot;
-    return options_.once_s && found_ ? kExitFinding : kExitOk;
+    if (!options_.once_s) return kExitOk;
+    return verdict_of_once(now_of(CLOCK_MONOTONIC), end);
   }
 
  private:
+  // That nothing was found means something only if everybody was heard.
+  int verdict_of_once(int64_t now, int64_t end) {
+    step(now);  // what came since the last one
+    if (!ever_connected_) return kExitCannot;
+    if (found_) return kExitFinding;
+    const std::string why = too_little(now, end);
+    if (why.empty()) return kExitOk;
+    say(streams_.err, "correlate: nothing was found, but too little was heard: " + why);
+    return kExitBlind;
+  }
+
+  // Why silence says nothing; empty if it does.
+  std::string too_little(int64_t now, int64_t end) const {
+    std::vector<std::string> why;
+    const size_t speaking = correlator_.speaking(now).size();
+    if (speaking == 0) {
+      why.push_back("no node speaks");
+    } else if (options_.nodes && speaking < static_cast<size_t>(*options_.nodes)) {
+      why.push_back(fmt::format("{} of {} nodes", speaking, *options_.nodes));
+    } else if (!options_.nodes) {
+      for (const std::string& node : first_of(correlator_.silent(now))) why.push_back("nothing from " + node);
+    }
+    for (const std::string& node : first_of(correlator_.doubled(now))) {
+      why.push_back("two sidecars call themselves " + node);
+    }
+    if (bus_.malformed() > 0) why.push_back(fmt::format("{} messages could not be read", bus_.malformed()));
+    if (!last_problem_.empty()) why.push_back(last_problem_);
+    if (now < end) why.push_back(fmt::format("stopped before {} s were over", *options_.once_s));
+    return fmt::format("{}", fmt::join(why, "; "));
+  }
+
+  static std::vector<std::string> first_of(std::vector<std::string> names) {
+    names.resize(std::min<size_t>(names.size(), 8));
+    return names;
+  }
+
   void step(int64_t now) {
     tell_connection();
     correlator_.hear(bus_.take_facts(), now);
@@ -74,19 +111,16 @@ class Loop {
   }
 
   void tell_nodes(int64_t now) {
-    const std::vector<std::string> silent = correlator_.silent(now);
+    const std::vector<std::string> silent = first_of(correlator_.silent(now));
     const size_t speaking = correlator_.speaking(now).size();
     std::string text =
         fmt::format("hearing {}{} node{}", speaking, options_.nodes ? fmt::format(" of {}", *options_.nodes) : "",
                     speaking == 1 && !options_.nodes ? "" : "s");
-    for (size_t i = 0; i < std::min<size_t>(silent.size(), 8); ++i) {
-      text += (i == 0 ? ", nothing from " : " ") + silent[i];
+    if (!silent.empty()) text += fmt::format(", nothing from {}", fmt::join(silent, " "));
+    const std::vector<std::string> doubled = first_of(correlator_.doubled(now));
+    if (!doubled.empty()) {
+      text += fmt::format("; two sidecars call themselves {}: give each its own --node", fmt::join(doubled, " "));
     }
-    const std::vector<std::string> doubled = correlator_.doubled(now);
-    for (size_t i = 0; i < std::min<size_t>(doubled.size(), 8); ++i) {
-      text += (i == 0 ? "; two sidecars call themselves " : " ") + doubled[i];
-    }
-    if (!doubled.empty()) text += ": give each its own --node";
     if (correlator_.is_crowded(now)) {
       text += fmt::format("; more than {} node names are said on the bus, some nodes are not heard: let each sidecar "
                           "publish under its own name only", Correlator::kMaxNodes);

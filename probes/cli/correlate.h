@@ -25,7 +25,8 @@ struct Streams {
   std::FILE* err = stderr;  // where it listens, whom it hears
 };
 
-// Runs until `should_stop` says so or the time of --once is over; returns the exit code.
+// Runs until `should_stop` says so or the time of --once is over; returns the exit code. With --once nothing found is
+// kExitOk only if every node was heard, to the end.
 int run_correlate(const CorrelateOptions& options, const Streams& streams, const std::function<bool()>& should_stop);
 // The same over a bus that is open already.
 int run_correlate(bus::FleetBus& bus, const CorrelateOptions& options, const Streams& streams,

@@ -21,11 +21,14 @@ namespace {
 
 constexpr size_t kMaxLogBytes = size_t{4} << 30;  // of all files together; what is beyond is not looked at
 
+constexpr char kWhatLogs[] =
+    "name logs of a job, written with NCCL_DEBUG=INFO, or - for standard input; without a name this host is examined";
+
 // Feeds a file to the reader; `left` is what may still be read.
 absl::Status read_log(const std::string& path, joblog::Reader& reader, size_t& left) {
   const bool is_stdin = path == "-";
   const int fd = is_stdin ? STDIN_FILENO : open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return absl::NotFoundError(fmt::format("cannot open {}: {}", path, strerror(errno)));
+  if (fd < 0) return absl::NotFoundError(fmt::format("cannot open {}: {}; {}", path, strerror(errno), kWhatLogs));
   std::vector<char> buffer(size_t{1} << 18);
   ssize_t got = 0;
   bool is_first = true, is_packed = false;
@@ -44,7 +47,7 @@ absl::Status read_log(const std::string& path, joblog::Reader& reader, size_t& l
   if (is_packed)
     return absl::InvalidArgumentError(
         fmt::format("{} is compressed; zcat or zstdcat it into `railwitness doctor -`", path));
-  if (got < 0) return absl::UnavailableError(fmt::format("cannot read {}: {}", path, strerror(error)));
+  if (got < 0) return absl::UnavailableError(fmt::format("cannot read {}: {}; {}", path, strerror(error), kWhatLogs));
   reader.feed("\n");  // the next file begins a line of its own
   return absl::OkStatus();
 }

@@ -73,7 +73,6 @@ std::string knob_table(const doctor::Environment& environment) {
   Table table({"VARIABLE", "VALUE", "SET BY", "READ BY", "MEANING"});
   for (const knobs::Knob& knob : knobs::kAll) {
     const doctor::Setting* setting = environment.find(knob.name);
-    if (setting == nullptr && !(knob.readers & ~(knobs::kBuild | knobs::kTests))) continue;
     table.add({knob.name, shown(setting != nullptr ? setting->value : knob.standard),
                setting != nullptr ? setting->origin : "default", readers_of(knob), knob.text});
   }
@@ -108,9 +107,9 @@ std::string knobs_markdown() {
       "shows the\nvalues of the present environment, `railwitness env --pid PID` those of a running job, and flags "
       "what "
       "is misspelt.\n\n"
-      "A job goes on with the default if a value is wrong and says so in one line of NCCL's log; a program that is "
-      "told "
-      "nonsense\ndoes not start. An empty value is as good as none, except where the text says otherwise.\n\n"
+      "A job goes on with the default if a value is wrong, and says so and names what is misspelt in one line of NCCL's "
+      "log; a\nprogram does not start with a wrong value, and warns of a name that is not known. An empty value is as "
+      "good as none, except\nwhere the text says otherwise.\n\n"
       "| variable | read by | type | default | allowed | since | meaning |\n|---|---|---|---|---|---|---|\n";
   for (const knobs::Knob& knob : knobs::kAll) {
     const auto code = [](std::string text) {

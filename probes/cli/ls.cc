@@ -127,16 +127,18 @@ class Printer {
                        self.descriptors, static_cast<double>(self.longest_turn_ns) / 1e6);
   }
 
-  // A job may claim any number of communicators; the column stays narrow.
+  // A job may claim any number of communicators; the column stays narrow. Of a process that is gone, those it had: it may
+  // have closed its communicators before.
   static std::string ranks(const model::Process& process) {
     constexpr size_t kMostShown = 4;
     std::string out;
-    size_t open = 0;
+    size_t shown = 0;
     for (const model::Comm& comm : process.comms) {
-      if (!comm.open || ++open > kMostShown) continue;
+      if (!comm.open && process.state != model::ProcessState::kGone) continue;
+      if (++shown > kMostShown) continue;
       out += fmt::format("{}{}/{}", out.empty() ? "" : " ", comm.rank, comm.nranks);
     }
-    if (open > kMostShown) out += fmt::format(" and {} more", open - kMostShown);
+    if (shown > kMostShown) out += fmt::format(" and {} more", shown - kMostShown);
     return or_dash(out);
   }
 
@@ -158,13 +160,19 @@ class Printer {
     return table.empty() ? "no processes: no job has asked for a segment\n" : table.text();
   }
 
+  // An IPv4 address as people know it.
+  static std::string address(const std::string& gid) {
+    const std::string text = model::address_text(gid);
+    return text.starts_with("gid ") ? gid : text;
+  }
+
   std::string flows() const {
     Table table(
         {"PID", "PORT", "QP", "PEER", "DATA", "CARRIES", "POSTED", "DONE", "OLDEST", "RECEIVED", "WAITS", "ERROR"});
     for (const model::Process& process : facts_.processes) {
       for (const model::Flow& flow : process.flows) {
         if (flow.destroyed && !all_) continue;
-        const std::string peer = !flow.peer_gid.empty() ? flow.peer_gid
+        const std::string peer = !flow.peer_gid.empty() ? address(flow.peer_gid)
                                  : flow.peer_lid        ? fmt::format("lid {}", flow.peer_lid)
                                                         : "-";
         table.add({std::to_string(process.pid), fmt::format("{}/{}", or_dash(flow.device), flow.port),

@@ -1,6 +1,7 @@
 #include "probes/cli/run.h"
 
 #include <signal.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstdio>
@@ -12,6 +13,7 @@
 #include "probes/cli/doctor.h"
 #include "probes/cli/env.h"
 #include "probes/cli/ls.h"
+#include "probes/cli/variables.h"
 #include "probes/sidecar/sidecar.h"
 #include "railwitness/abi/segment.h"
 
@@ -65,11 +67,27 @@ struct Runner {
   }
 };
 
+// `env` and the doctor of a host say it themselves, in their own form.
+bool tells_variables(const Command& command) {
+  const auto* doctor = std::get_if<DoctorOptions>(&command);
+  return std::holds_alternative<Answer>(command) || std::holds_alternative<EnvOptions>(command) ||
+         (doctor != nullptr && doctor->logs.empty());
+}
+
+// A name that is not known may be a later version's, so it ends nothing; but whoever misspelt one must hear of it.
+void warn_of_variables(const std::string& name) {
+  for (const std::string& problem : unknown_variables(environ)) {
+    fmt::print(stderr, "railwitness {}: warning: {}\n", name, problem);
+  }
+}
+
 }  // namespace
 
 int run(const std::vector<std::string>& arguments) {
   install_handlers();
-  const int code = std::visit(Runner{}, parse_arguments(arguments));
+  const Command command = parse_arguments(arguments);
+  if (!tells_variables(command)) warn_of_variables(arguments[0]);
+  const int code = std::visit(Runner{}, command);
   errno = 0;
   if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return code;
   if (errno == EPIPE) return code;  // who read has read enough

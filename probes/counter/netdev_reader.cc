@@ -79,8 +79,12 @@ std::string interface_state(std::string_view carrier, std::string_view operstate
 
 bool NetdevReader::can_be_rail(const std::string& name) const {
   if (!is_interface_name(name)) return false;
-  const auto type = read_value(sysfs_root_ + "/class/net/" + name + "/type");
-  return type && *type != std::to_string(ARPHRD_LOOPBACK);
+  return read_value(sysfs_root_ + "/class/net/" + name + "/type").has_value() && !is_loopback(name);
+}
+
+bool NetdevReader::is_loopback(const std::string& name) const {
+  if (!is_interface_name(name)) return false;
+  return read_value(sysfs_root_ + "/class/net/" + name + "/type") == std::to_string(ARPHRD_LOOPBACK);
 }
 
 std::vector<model::Rail> NetdevReader::read(std::vector<std::string> names, int64_t now_mono_ns) {

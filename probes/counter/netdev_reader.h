@@ -32,6 +32,7 @@ class NetdevReader {
 
   // An interface of this node that leads somewhere: in sysfs, and not the loopback.
   bool can_be_rail(const std::string& name) const;
+  bool is_loopback(const std::string& name) const;
 
   // A rail for each of `names`, in natural order, without index. One that is gone is a rail without state.
   std::vector<model::Rail> read(std::vector<std::string> names, int64_t now_mono_ns);

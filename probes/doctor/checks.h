@@ -27,7 +27,7 @@ Check check_libfabric(const Environment& environment);
 Check check_glibc();
 Check check_rdma_devices(const std::string& sysfs_root);
 Check check_device_files();
-Check check_memlock();
+Check check_memlock(const Environment& environment);  // a warning for whoever uses RDMA
 Check check_clock();
 Check check_lldp(const std::string& command);
 

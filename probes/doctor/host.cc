@@ -34,26 +34,26 @@ void add_variables(const Environment& environment, std::vector<Check>& out) {
   }
 }
 
-// Without verbs a host is as good as any for mode ofi.
+}  // namespace
+
 Check unless_ofi(Check check, const Environment& environment) {
-  if (check.state != State::kBad || mode_of(environment) != "ofi") return check;
+  const bool is_wrong = check.state == State::kBad || check.state == State::kWarn;
+  if (!is_wrong || !is_ofi_over_sockets(environment)) return check;
   return {check.name, State::kOk, check.evidence + "; mode ofi needs none", ""};
 }
-
-}  // namespace
 
 std::vector<Check> examine_host(const HostQuestions& questions) {
   const Environment environment = own_environment();
   const Plugin plugin = check_plugin(questions.plugin, environment);
   std::vector<Check> out{plugin.check,
-                         check_stub(plugin),
+                         unless_ofi(check_stub(plugin), environment),
                          check_nccl(questions.nccl, plugin),
                          check_glibc(),
                          unless_ofi(check_verbs_library(), environment),
                          unless_ofi(check_rdma_devices(questions.sysfs_root), environment),
                          unless_ofi(check_device_files(), environment),
                          check_libfabric(environment),
-                         check_memlock(),
+                         check_memlock(environment),
                          check_clock(),
                          check_lldp(questions.lldp_command),
                          check_handover(questions.socket)};

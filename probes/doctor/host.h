@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "probes/doctor/check.h"
+#include "probes/doctor/environment.h"
 
 namespace railwitness::doctor {
 
@@ -16,6 +17,10 @@ struct HostQuestions {
   std::string lldp_command;  // empty: LLDP is not used
   std::string sysfs_root = "/sys";
 };
+
+// Without RDMA a host is as good as any for mode ofi, unless its provider is one of RDMA: what only RDMA needs is all right
+// there whatever it is like.
+Check unless_ofi(Check check, const Environment& environment);
 
 // Takes seconds at most: a child that hangs is given up after 10 s.
 std::vector<Check> examine_host(const HostQuestions& questions);

@@ -2,17 +2,21 @@
 #include <gnu/libc-version.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "fmt/format.h"
 #include "probes/counter/rail_reader.h"
 #include "probes/doctor/checks.h"
 #include "probes/doctor/child.h"
+#include "probes/doctor/nccl_variables.h"
 #include "probes/fabric/lldp.h"
+#include "probes/model/json_text.h"
 #include "railwitness/base/clock.h"
 
 namespace railwitness::doctor {
@@ -20,14 +24,33 @@ namespace {
 
 constexpr int kOldestGlibcMinor = 34;  // tests/plugin/built.py holds the plugin to it
 
+// What the program itself says of its failure: the last line that it wrote to our standard error, a file.
+std::string last_error_line() {
+  char text[4096];
+  const off_t size = lseek(STDERR_FILENO, 0, SEEK_END);
+  const off_t begin = std::max<off_t>(size - static_cast<off_t>(sizeof text), 0);
+  const ssize_t got = pread(STDERR_FILENO, text, sizeof text, begin);
+  std::string_view said(text, static_cast<size_t>(std::max<ssize_t>(got, 0)));
+  const size_t end = said.find_last_not_of(" \t\r\n");
+  if (end == said.npos) return "";
+  said = said.substr(0, end + 1);
+  return ": " + model::printable(said.substr(said.rfind('\n') + 1), 200);
+}
+
+// In a child of ours: what is done to limits and descriptors ends with it.
 std::string run_command(const std::string& command) {
   std::string out;
+  const rlimit most{size_t{1} << 20, size_t{1} << 20};
+  setrlimit(RLIMIT_FSIZE, &most);
+  const int errors = memfd_create("errors", 0);
+  if (errors >= 0) dup2(errors, STDERR_FILENO);
   std::FILE* from = popen(command.c_str(), "r");
   if (from == nullptr) return "!" + std::string(strerror(errno));
   char buffer[4096];
   for (size_t got = 0; (got = fread(buffer, 1, sizeof buffer, from)) > 0;) out.append(buffer, got);
   const int status = pclose(from);
-  return status == 0 ? out : fmt::format("!it ended with status {}", WIFEXITED(status) ? WEXITSTATUS(status) : status);
+  if (status == 0) return out;
+  return fmt::format("!it ended with status {}{}", WIFEXITED(status) ? WEXITSTATUS(status) : status, last_error_line());
 }
 
 }  // namespace
@@ -42,12 +65,16 @@ Check check_glibc() {
                     : fmt::format("the plugin needs 2.{} or later: a newer base image for the job", kOldestGlibcMinor)};
 }
 
-Check check_memlock() {
+Check check_memlock(const Environment& environment) {
   rlimit limit{};
   getrlimit(RLIMIT_MEMLOCK, &limit);
   if (limit.rlim_cur == RLIM_INFINITY) return {"locked memory", State::kOk, "unlimited", ""};
-  return {"locked memory", State::kWarn,
-          fmt::format("limit {} MiB; NCCL's InfiniBand transport registers more and fails", limit.rlim_cur >> 20),
+  const std::string seen = fmt::format("limit {} MiB", limit.rlim_cur >> 20);
+  if (is_ofi_over_sockets(environment)) return {"locked memory", State::kOk, seen + "; mode ofi needs no more", ""};
+  const std::string who = mode_of(environment) == "ofi"
+                              ? "libfabric's provider " + environment.value("RAILWITNESS_OFI_PROVIDER")
+                              : "NCCL's InfiniBand transport";
+  return {"locked memory", State::kWarn, seen + "; " + who + " registers more and fails",
           "ulimit -l unlimited where the job starts (container: --ulimit memlock=-1, Slurm: PropagateResourceLimits)"};
 }
 
@@ -102,7 +129,7 @@ Check check_device_files() {
 Check check_lldp(const std::string& command) {
   if (command.empty()) return {"LLDP", State::kWarn, "no command: verdicts name ports of NICs, not of switches", ""};
   const std::string name = "LLDP: " + command;
-  const auto text = ask_child(run_command, command + " 2>/dev/null", 5000);
+  const auto text = ask_child(run_command, command, 5000);
   const std::string way_out = "install and start lldpd, and let the sidecar's user read its socket (group _lldpd)";
   if (!text.ok()) return {name, State::kWarn, std::string(text.status().message()), way_out};
   if (text->starts_with("!")) return {name, State::kWarn, text->substr(1), way_out};

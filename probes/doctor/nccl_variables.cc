@@ -1,8 +1,10 @@
 #include "probes/doctor/nccl_variables.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "fmt/format.h"
+#include "railwitness/base/edit_distance.h"
 #include "railwitness/base/knobs.h"
 
 namespace railwitness::doctor {
@@ -16,6 +18,19 @@ Check ok(const Setting& s, std::string evidence) {
   return {s.name, State::kOk, std::move(evidence), ""};
 }
 
+// railwitness, misspelt: NCCL would look for a plugin that there is not. `value` is a name, a file's name or a path, or a
+// list of them, of which the first counts.
+bool is_slip(const std::string& value) {
+  std::string name = value.substr(0, value.find(','));
+  name.erase(0, name.rfind('/') + 1);
+  if (name.ends_with(".so")) name.resize(name.size() - 3);
+  for (const char* prefix : {"libnccl-net-", "libnccl-profiler-"}) {
+    if (name.starts_with(prefix)) name.erase(0, strlen(prefix));
+  }
+  const size_t slips = edit_distance(name, "railwitness");
+  return slips > 0 && (slips <= 2 || knobs::equals_ignoring_case(name, "railwitness"));
+}
+
 // Modes tap and off have none of their own.
 bool has_devices(const Environment& environment) {
   const std::string mode = mode_of(environment);
@@ -26,6 +41,10 @@ Check net_plugin(const Setting& s, const Environment& environment) {
   const bool is_none = knobs::equals_ignoring_case(s.value, "none");
   if (s.value.empty() || is_none) {
     return {s.name, State::kBad, is_none ? "NCCL 2.28 and later load no plugin" : "NCCL 2.27 and later load no plugin",
+            "NCCL_NET_PLUGIN=railwitness"};
+  }
+  if (is_slip(s.value)) {
+    return {s.name, State::kBad, fmt::format("there is no plugin {}; railwitness is meant?", s.value),
             "NCCL_NET_PLUGIN=railwitness"};
   }
   if (!has(s.value, "railwitness")) {
@@ -62,6 +81,10 @@ Check net(const Setting& s, const Environment& environment) {
                         mode_of(environment)),
             "unset NCCL_NET; it is for the modes ofi and chain"};
   }
+  if (is_slip(s.value)) {
+    return {s.name, State::kBad, fmt::format("NCCL has no net {}; railwitness is meant?", s.value),
+            has_own ? "NCCL_NET=railwitness, or unset it" : "unset NCCL_NET; it is for the modes ofi and chain"};
+  }
   if (knobs::equals_ignoring_case(s.value, "IB")) {
     return {
         s.name, has_own ? State::kBad : State::kWarn,
@@ -75,6 +98,10 @@ Check net(const Setting& s, const Environment& environment) {
 }
 
 Check profiler(const Setting& s) {
+  if (is_slip(s.value)) {
+    return {s.name, State::kWarn, fmt::format("there is no profiler {}; railwitness is meant?", s.value),
+            "NCCL_PROFILER_PLUGIN=railwitness"};
+  }
   if (has(s.value, "railwitness")) return ok(s, "communicators are named; needed for NCCL 2.23 to 2.27 only");
   if (s.value.empty()) return ok(s, "empty: NCCL 2.28.3 and later look into the net plugin's library");
   return {s.name, State::kWarn,
@@ -92,6 +119,13 @@ std::string mode_of(const Environment& environment) {
   std::transform(mode.begin(), mode.begin() + static_cast<std::ptrdiff_t>(end), mode.begin(),
                  [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
   return mode;
+}
+
+bool is_ofi_over_sockets(const Environment& environment) {
+  const std::string provider = environment.value("RAILWITNESS_OFI_PROVIDER");
+  const std::string core = provider.substr(0, provider.find(';'));
+  return mode_of(environment) == "ofi" &&
+         (core.empty() || core == "tcp" || core == "net" || core == "sockets" || core == "udp");
 }
 
 std::optional<Check> remark_on(const Setting& s, const Environment& environment) {

@@ -13,6 +13,9 @@ namespace railwitness::doctor {
 // right in one mode and wrong in another.
 std::optional<Check> remark_on(const Setting& setting, const Environment& environment);
 
+// Mode ofi with a provider that needs no RDMA, such as the plugin chooses by itself.
+bool is_ofi_over_sockets(const Environment& environment);
+
 std::string mode_of(const Environment& environment);  // RAILWITNESS_MODE in lower case, "tap" if unset or wrong
 
 }  // namespace railwitness::doctor

@@ -1,5 +1,5 @@
 // One list of members per struct serves writer and reader, so that they cannot drift apart. A member that equals its
-// default is not written: facts of 2000 flows then stay below the megabyte that a NATS message may have.
+// default is not written, unless it is a list: facts of 2000 flows then stay below the megabyte that a NATS message may have.
 #include "probes/model/facts_json.h"
 
 #include <algorithm>
@@ -257,7 +257,7 @@ class Writer {
   template <class M>
   static bool is_default(const M& value, const M& other) {
     if constexpr (IsVector<M>::value) {
-      return value.empty();
+      return false;  // an empty list is written: who goes through it with jq must find one
     } else if constexpr (IsOptional<M>::value) {
       return !value.has_value();
     } else if constexpr (std::is_class_v<M> && !std::is_same_v<M, std::string> &&

@@ -6,9 +6,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <utility>
+
+#include "probes/model/json_text.h"
 
 extern char** environ;
 
@@ -26,8 +29,8 @@ std::vector<std::string> split_words(const std::string& line) {
   return words;
 }
 
-// Standard input and error from and to nowhere, output to `output_fd`, a process group of its own, signals as new.
-int spawn(const std::vector<std::string>& words, int output_fd, pid_t& pid) {
+// Standard input from nowhere, output and error to these, a process group of its own, signals as new.
+int spawn(const std::vector<std::string>& words, int output_fd, int error_fd, pid_t& pid) {
   std::vector<char*> arguments;
   for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
   arguments.push_back(nullptr);
@@ -35,7 +38,7 @@ int spawn(const std::vector<std::string>& words, int output_fd, pid_t& pid) {
   posix_spawn_file_actions_init(&files);
   posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
   posix_spawn_file_actions_adddup2(&files, output_fd, STDOUT_FILENO);
-  posix_spawn_file_actions_addopen(&files, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+  posix_spawn_file_actions_adddup2(&files, error_fd, STDERR_FILENO);
   posix_spawnattr_t attributes;
   posix_spawnattr_init(&attributes);
   sigset_t none, all;
@@ -49,6 +52,16 @@ int spawn(const std::vector<std::string>& words, int output_fd, pid_t& pid) {
   posix_spawnattr_destroy(&attributes);
   posix_spawn_file_actions_destroy(&files);
   return error;
+}
+
+// Reading without waiting, writing as a program expects it.
+bool open_pipe(ring::UniqueFd& reading, ring::UniqueFd& writing) {
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0) return false;
+  reading = ring::UniqueFd(ends[0]);
+  writing = ring::UniqueFd(ends[1]);
+  fcntl(writing.get(), F_SETFL, 0);
+  return true;
 }
 
 std::string end_text(int status) {
@@ -69,21 +82,20 @@ Command::~Command() {
 absl::Status Command::start(int64_t now_mono_ns) {
   if (words_.empty()) return absl::InvalidArgumentError("no command");
   if (running()) return absl::FailedPreconditionError(words_[0] + " is still running");
-  int ends[2];
-  if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0) {
+  ring::UniqueFd reading, writing, reading_errors, writing_errors;
+  if (!open_pipe(reading, writing) || !open_pipe(reading_errors, writing_errors)) {
     return absl::ResourceExhaustedError(std::string("no pipe: ") + std::strerror(errno));
   }
-  ring::UniqueFd reading(ends[0]);
-  const ring::UniqueFd writing(ends[1]);
-  fcntl(writing.get(), F_SETFL, 0);  // the program expects an ordinary pipe
-  const int error = spawn(words_, writing.get(), pid_);
+  const int error = spawn(words_, writing.get(), writing_errors.get(), pid_);
   if (error != 0) {
     pid_ = -1;
     const std::string text = words_[0] + " cannot be run: " + std::strerror(error);
     return error == ENOENT ? absl::NotFoundError(text) : absl::UnavailableError(text);
   }
   output_ = std::move(reading);
+  errors_ = std::move(reading_errors);
   bytes_.clear();
+  error_bytes_.clear();
   problem_.clear();
   started_mono_ns_ = now_mono_ns;
   return absl::OkStatus();
@@ -105,6 +117,25 @@ void Command::read_output() {
   }
 }
 
+// Read all the time, so that the program never waits for us; what it leaves open behind is not waited for.
+void Command::read_errors() {
+  char piece[4096];
+  for (int i = 0; i < 16 && errors_.is_open(); ++i) {
+    const ssize_t got = read(errors_.get(), piece, sizeof(piece));
+    if (got <= 0) return;
+    error_bytes_.append(piece, static_cast<size_t>(got));
+    if (error_bytes_.size() > kMaxErrorBytes) error_bytes_.erase(0, error_bytes_.size() - kMaxErrorBytes);
+  }
+}
+
+std::string Command::last_error_line() const {
+  const size_t end = error_bytes_.find_last_not_of(" \t\r\n");
+  if (end == std::string::npos) return {};
+  const size_t before = error_bytes_.rfind('\n', end);
+  const size_t begin = before == std::string::npos ? 0 : before + 1;
+  return ": " + model::printable(std::string_view(error_bytes_).substr(begin, end + 1 - begin), 200);
+}
+
 void Command::stop(const std::string& problem) {
   problem_ = problem;
   output_.reset();
@@ -113,6 +144,7 @@ void Command::stop(const std::string& problem) {
 
 std::optional<absl::StatusOr<std::string>> Command::poll(int64_t now_mono_ns) {
   if (!running()) return std::nullopt;
+  read_errors();
   read_output();
   if (problem_.empty() && now_mono_ns - started_mono_ns_ > kTimeoutNs) stop("said no end within 5 s");
   if (output_.is_open()) return std::nullopt;
@@ -120,9 +152,11 @@ std::optional<absl::StatusOr<std::string>> Command::poll(int64_t now_mono_ns) {
   const pid_t ended = waitpid(pid_, &status, WNOHANG);
   if (ended == 0) return std::nullopt;
   pid_ = -1;
-  if (!problem_.empty()) return absl::UnavailableError(words_[0] + " " + problem_);
+  read_errors();
+  errors_.reset();
+  if (!problem_.empty()) return absl::UnavailableError(words_[0] + " " + problem_ + last_error_line());
   if (ended > 0 && (!WIFEXITED(status) || WEXITSTATUS(status) != 0)) {
-    return absl::UnavailableError(words_[0] + " " + end_text(status));
+    return absl::UnavailableError(words_[0] + " " + end_text(status) + last_error_line());
   }
   return std::exchange(bytes_, {});
 }

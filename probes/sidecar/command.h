@@ -26,20 +26,24 @@ class Command {
   bool running() const { return pid_ > 0; }
   int poll_fd() const { return output_.get(); }  // -1 when there is nothing to wait for
   absl::Status start(int64_t now_mono_ns);
-  // Its standard output once it ended well, or why not; nothing while it runs.
+  // Its standard output once it ended well, or why not, with the last line of its standard error; nothing while it runs.
   std::optional<absl::StatusOr<std::string>> poll(int64_t now_mono_ns);
 
   static constexpr int64_t kTimeoutNs = 5'000'000'000;
   static constexpr size_t kMaxBytes = 1 << 20;
+  static constexpr size_t kMaxErrorBytes = 1024;
 
  private:
   void read_output();
+  void read_errors();
+  std::string last_error_line() const;
   void stop(const std::string& problem);
 
   std::vector<std::string> words_;
   pid_t pid_ = -1;
-  ring::UniqueFd output_;
+  ring::UniqueFd output_, errors_;
   std::string bytes_;
+  std::string error_bytes_;  // the last kMaxErrorBytes
   std::string problem_;  // why it was killed
   int64_t started_mono_ns_ = 0;
 };

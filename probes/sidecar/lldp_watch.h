@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "probes/fabric/edge_memory.h"
 #include "probes/model/facts.h"
 #include "probes/sidecar/clock.h"
@@ -24,9 +25,12 @@ class LldpWatch {
   void turn(int64_t now_mono_ns);
   std::vector<model::Edge> edges(const std::vector<model::Rail>& rails) const;
   // A sentence if the last answer is missing or cannot be read; empty if all is well or LLDP is not wanted.
+  // The same sentence as long as the cause is the same: programs put the time before what they say.
   const std::string& problem() const { return problem_; }
 
  private:
+  void fail(const absl::Status& why);
+
   Command command_;
   bool enabled_;
   int64_t interval_ns_;

@@ -43,11 +43,11 @@ void RailWatch::find_devices(int64_t now_mono_ns) {
   if (pings_) pings_->open(openable_, free_interfaces());
 }
 
-// Those that are not the interface of an RDMA device, as far as rails have been read.
+// Those that can be rails and are not the interface of an RDMA device, as far as rails have been read.
 std::vector<std::string> RailWatch::free_interfaces() const {
   std::vector<std::string> out;
   std::copy_if(interfaces_.begin(), interfaces_.end(), std::back_inserter(out), [this](const std::string& name) {
-    return std::none_of(rails_.begin(), rails_.end(), [&name](const model::Rail& rail) {
+    return !netdev_reader_.is_loopback(name) && std::none_of(rails_.begin(), rails_.end(), [&name](const model::Rail& rail) {
       return rail.kind == model::RailKind::kVerbs && rail.netdev == name;
     });
   });
@@ -73,12 +73,24 @@ void RailWatch::read_rails(int64_t now_mono_ns) {
   std::vector<model::Rail> rails = reader_.read(devices_, now_mono_ns);
   const size_t ports = rails.size();
   for (model::Rail& rail : netdev_reader_.read(free_interfaces(), now_mono_ns)) rails.push_back(std::move(rail));
-  for (size_t i = ports; i < rails.size(); ++i) rails[i].index = static_cast<int32_t>(i);
+  number_interfaces(ports, rails);
   changed_ |= !std::equal(rails.begin(), rails.end(), rails_.begin(), rails_.end(),
                           [](const model::Rail& a, const model::Rail& b) {
                             return a.device == b.device && a.port == b.port && a.state == b.state;
                           });
   rails_ = std::move(rails);
+}
+
+void RailWatch::number_interfaces(size_t ports, std::vector<model::Rail>& rails) const {
+  const std::vector<std::string>& named = options_.interfaces;
+  size_t next = ports + named.size();
+  for (size_t i = ports; i < rails.size(); ++i) {
+    const auto place = std::find(named.begin(), named.end(), rails[i].device);
+    const size_t number = place == named.end() ? next++ : ports + static_cast<size_t>(place - named.begin());
+    rails[i].index = static_cast<int32_t>(number);
+  }
+  std::sort(rails.begin() + static_cast<std::ptrdiff_t>(ports), rails.end(),
+            [](const model::Rail& a, const model::Rail& b) { return a.index < b.index; });
 }
 
 void RailWatch::remember(const model::Ping& result) {
@@ -112,7 +124,11 @@ std::vector<std::string> RailWatch::problems() const {
   std::vector<std::string> problems;
   if (!problem_.empty()) problems.push_back(problem_);
   for (const std::string& name : options_.interfaces) {
-    if (!netdev_reader_.can_be_rail(name)) problems.push_back("rail " + name + " is not an interface of this node");
+    if (netdev_reader_.is_loopback(name)) {
+      problems.push_back(name + " is the loopback interface and cannot be a rail");
+    } else if (!netdev_reader_.can_be_rail(name)) {
+      problems.push_back("rail " + name + " is not an interface of this node");
+    }
   }
   if (pings_) {
     for (const std::string& problem : pings_->problems()) problems.push_back("active probes: " + problem);

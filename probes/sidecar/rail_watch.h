@@ -2,6 +2,9 @@
 //
 // Rails are the ports of RDMA devices, and the network interfaces that are named to us or that a job's flows name. An
 // interface that belongs to an RDMA device is that device's rail and no other.
+//
+// Numbers: first the ports in natural order, then the named interfaces by their place in the list, whether or not they
+// are there, then those of jobs in natural order. So nodes whose interfaces have different names can number alike.
 #ifndef RAILWITNESS_PROBES_SIDECAR_RAIL_WATCH_H_
 #define RAILWITNESS_PROBES_SIDECAR_RAIL_WATCH_H_
 
@@ -26,7 +29,7 @@ class RailWatch {
     std::string node;
     std::string sysfs_root = "/sys";
     bool answer_pings = true;
-    std::vector<std::string> interfaces;  // rails without RDMA, whether a job uses them or not
+    std::vector<std::string> interfaces;  // rails without RDMA, whether a job uses them or not; each once
   };
   explicit RailWatch(const Options& options);
 
@@ -51,6 +54,7 @@ class RailWatch {
   void find_devices(int64_t now_mono_ns);
   std::vector<std::string> free_interfaces() const;
   void read_rails(int64_t now_mono_ns);
+  void number_interfaces(size_t ports, std::vector<model::Rail>& rails) const;
   void remember(const model::Ping& result);
 
   Options options_;

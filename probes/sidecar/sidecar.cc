@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <filesystem>
 #include <iterator>
 #include <memory>
 #include <optional>
@@ -17,6 +18,7 @@
 #include <spdlog/spdlog.h>
 
 #include "probes/bus/bus.h"
+#include "probes/counter/netdev_reader.h"
 #include "probes/host/proc_stat.h"
 #include "probes/model/facts_json.h"
 #include "probes/sidecar/arrival_log.h"
@@ -72,7 +74,29 @@ Options with_defaults(Options options) {
   if (options.socket.empty()) options.socket = RAILWITNESS_DEFAULT_SOCKET;
   if (options.control_socket.empty()) options.control_socket = kDefaultControlSocket;
   options.read_interval_ms = std::clamp<int64_t>(options.read_interval_ms, 1, 10'000);
+  std::vector<std::string> rails;  // each once: its place is its number
+  for (const std::string& name : options.rails) {
+    if (!name.empty() && std::find(rails.begin(), rails.end(), name) == rails.end()) rails.push_back(name);
+  }
+  options.rails = std::move(rails);
   return options;
+}
+
+// What cannot be meant, whatever this node is like.
+absl::Status check(const Options& options) {
+  for (const std::string& name : options.rails) {
+    if (counter::is_interface_name(name)) continue;
+    return absl::InvalidArgumentError("--rail '" + name +
+                                      "': no interface can have that name; `ip link` lists those of this node");
+  }
+  const auto place = [](const std::string& path) {
+    std::error_code error;
+    const std::filesystem::path whole = std::filesystem::weakly_canonical(path, error);
+    return error ? std::filesystem::path(path) : whole;
+  };
+  if (place(options.socket) != place(options.control_socket)) return absl::OkStatus();
+  return absl::InvalidArgumentError("--socket and --control-socket are both " + options.socket +
+                                    ": give each a path of its own");
 }
 
 class Loop {
@@ -212,7 +236,7 @@ void Loop::serve_jobs(int64_t now_mono_ns) {
   HandoverServer::Served served = handover_->serve(now_mono_ns);
   for (HandOver& arrived : served.arrived) {
     if (arrivals_.take(now_mono_ns)) {
-      log_->info("pid {} uid {} job {} got a segment", arrived.pid, arrived.uid, arrived.job);
+      log_->info("pid {} uid {}{}{} got a segment", arrived.pid, arrived.uid, arrived.job.empty() ? "" : " job ", arrived.job);
     }
     const std::optional<uint64_t> replaced = processes_.add(std::move(arrived), now_mono_ns);
     if (replaced) handover_->close(*replaced);
@@ -283,12 +307,18 @@ void Loop::publish(int64_t now_mono_ns) {
   bus_->publish(heard_[0].facts).IgnoreError();
 }
 
+// Notes that every sidecar has at its start.
+bool is_as_it_should_be(const std::string& note) {
+  return note.starts_with("connecting to ") || note.starts_with("sidecar started at ");
+}
+
 // A cause is logged when it comes, not as long as it lasts.
 void Loop::log_changes() {
   std::vector<std::string> now = heard_[0].facts.notes;
   now.resize(std::min(now.size(), notes_to_log_));
   for (const std::string& note : now) {
-    if (std::find(noted_.begin(), noted_.end(), note) == noted_.end()) log_->warn("{}", note);
+    if (std::find(noted_.begin(), noted_.end(), note) != noted_.end()) continue;
+    log_->log(is_as_it_should_be(note) ? spdlog::level::info : spdlog::level::warn, "{}", note);
   }
   noted_ = std::move(now);
 }
@@ -299,7 +329,9 @@ absl::Status run(const Options& options, const std::function<bool()>& should_sto
   // Not registered by name: two in one process (tests) would clash. Standard output is for verdicts alone.
   auto log = std::make_shared<spdlog::logger>("sidecar", std::make_shared<spdlog::sinks::stderr_sink_mt>());
   signal(SIGPIPE, SIG_IGN);  // who read our lines may go; the bus and the sockets have other readers
-  Loop loop(with_defaults(options), log);
+  const Options whole = with_defaults(options);
+  if (absl::Status status = check(whole); !status.ok()) return status;
+  Loop loop(whole, log);
   const absl::Status status = loop.open();
   if (!status.ok()) return status;
   loop.run(should_stop);

@@ -16,7 +16,7 @@ until_is() { for ((i = 0; i < 50; i++)); do [ "$(facts "$2")" = "$1" ] && return
 check() { echo "$1|$2|$3"; }
 truth() { rail where 1 $1; }
 until_is 2 'len(f["edges"])'
-check 'sidecar: rails in natural order' '[("h1r0", 0), ("h1r1", 1), ("nowhere", 2)]' "$(facts '[(r["device"], r.get("index", 0)) for r in f["rails"]]' | tr "'" '"')"
+check 'sidecar: rails in the order given' '[("h1r1", 0), ("h1r0", 1), ("nowhere", 2)]' "$(facts '[(r["device"], r.get("index", 0)) for r in f["rails"]]' | tr "'" '"')"
 check 'sidecar: they are interfaces' 'netdev netdev netdev' "$(facts '" ".join(r["kind"] for r in f["rails"])')"
 check 'sidecar: state and addresses' 'ACTIVE up True' "$(facts 'rails["h1r0"]["state"] + " " + rails["h1r0"]["phys_state"] + " " + str("0000:0000:0000:0000:0000:ffff:0a00:0002" in rails["h1r0"]["gids"])')"
 check 'sidecar: counters' True "$(facts 'rails["h1r0"]["counters"]["tx_packets"] > 0 and "carrier_down_count" in rails["h1r0"]["counters"]')"

@@ -80,7 +80,8 @@ inline constexpr Knob kAll[] = {
     {"RAILWITNESS_MAX_PROCESSES", kSidecar, Type::kNumber, "1024", "processes", 1, 65'536, "", "0.1.0",
      "segments handed out at a time"},
     {"RAILWITNESS_RAILS", kSidecar, Type::kText, "", "", 0, 0, "", "0.1.0",
-     "interfaces that are rails without RDMA, separated by commas; what jobs use is one too"},
+     "interfaces that are rails without RDMA, separated by commas; numbered in this order, after the ports of RDMA "
+     "devices and before what only jobs use, so give alike rails the same place on all nodes"},
     {"RAILWITNESS_INTERVAL_MS", kCorrelate, Type::kNumber, "500", "ms", 50, 60'000, "", "0.1.0",
      "how often the facts of the fleet are thought over"},
     // Where railwitness is built and tested.
@@ -224,7 +225,7 @@ inline void describe_problem(const Entry& e, char* text, size_t bytes) {
     snprintf(text, bytes, "%s is not known; `railwitness env` lists what is", printable(e.name));
   } else if (e.knob && !is_valid(*e.knob, e.value)) {
     describe_allowed(*e.knob, allowed, sizeof allowed);
-    // A job goes on with the default; a program that was told nonsense does not start.
+    // A job goes on with the default; a program with a wrong value does not start.
     snprintf(text, bytes, "%s is '%s'; %s is meant%s%s%s", e.knob->name, printable(e.value), allowed,
              e.knob->readers & kJob ? ", " : "", e.knob->readers & kJob ? e.knob->standard : "",
              e.knob->readers & kJob ? " is taken" : "");

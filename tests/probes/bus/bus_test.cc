@@ -53,6 +53,24 @@ TEST(Subjects, SecretsAreNotShown) {
   EXPECT_THAT(std::string(check_url("http://user:secret@host").message()), testing::Not(HasSubstr("secret")));
 }
 
+TEST(Subjects, HostIsWhatStandsBetweenUserAndPort) {
+  for (const auto& [url, host] : std::vector<std::pair<const char*, const char*>>{
+           {"foo", "foo"}, {"nats://a.b:1/", "a.b"}, {"tls://u:p@h:4222", "h"}, {"nats://[::1]:4222", "::1"}, {"[::1]", "::1"}}) {
+    EXPECT_EQ(host_of(url), host) << url;
+  }
+}
+
+TEST(Bus, HostWithoutAddressIsNotAServerToStart) {
+  for (const char* url : {"nats://nohost.invalid:4222", "user:secret@nohost.invalid"}) {
+    auto bus = open_fleet_bus(url);
+    ASSERT_TRUE(bus.ok());
+    EXPECT_TRUE(wait_until([&] { return (*bus)->problem().find("connecting") != 0; }, 60));
+    EXPECT_THAT((*bus)->problem(), HasSubstr("host 'nohost.invalid' cannot be resolved: "));
+    EXPECT_THAT((*bus)->problem(), HasSubstr("correct its name, or name another with --nats"));
+    EXPECT_THAT((*bus)->problem(), testing::Not(testing::AnyOf(HasSubstr("nats-server -js"), HasSubstr("secret"))));
+  }
+}
+
 TEST(Bus, MissingServerIsAStatusWithTheWayOut) {
   Server server;  // never started
   auto bus = open_node_bus(server.url(), "host1");

@@ -58,6 +58,37 @@ TEST(Arguments, WrongUsageIsTwo) {
   EXPECT_EQ(parsed<Answer>({"correlate", "--interval-ms", "0"}).exit_code, 2);
 }
 
+TEST(Arguments, WrongUsageNamesTheCommandTheWordAndTheHelp) {
+  const std::vector<std::pair<std::vector<std::string>, std::string>> cases = {
+      {{}, "railwitness: a command is missing: sidecar, correlate, ls, env, doctor or version; see railwitness --help\n"},
+      {{"ls", "--foo"}, "railwitness ls: The following argument was not expected: --foo; see railwitness ls --help\n"},
+      {{"env", "--pid"}, "railwitness env: --pid: a value is missing; see railwitness env --help\n"},
+      {{"env", "--pid", "me"}, "railwitness env: --pid: 'me' is given; the number of a process, 1 to 4194304, is meant"},
+      {{"sidecar", "--read-interval-ms", "abc"},
+       "railwitness sidecar: --read-interval-ms: 'abc' is given; a whole number of ms from 10 to 10000 is meant"},
+      {{"sidecar", "--read-interval-ms", "1e2"}, "'1e2' is given; a whole number"},
+      {{"correlate", "--once", "nan"}, "--once: 'nan' is given; a number of seconds from 0.1 to 86400 is meant"},
+      {{"correlate", "--once", "5s"}, "'5s' is given"},
+      {{"correlate", "--nodes", "0"}, "'0' is given; a whole number of nodes from 1 to 100000 is meant"}};
+  for (const auto& [words, said] : cases) {
+    const Answer answer = parsed<Answer>(words);
+    EXPECT_EQ(answer.exit_code, kExitUsage) << said;
+    EXPECT_THAT(answer.err, HasSubstr(said));
+    EXPECT_EQ(answer.out, "");
+  }
+}
+
+TEST(Arguments, AWrongVariableIsBlamedByItsName) {
+  setenv("RAILWITNESS_READ_INTERVAL_MS", "abc", 1);
+  const Answer answer = parsed<Answer>({"sidecar"});
+  EXPECT_EQ(answer.exit_code, kExitUsage);
+  EXPECT_EQ(answer.err,
+            "railwitness sidecar: RAILWITNESS_READ_INTERVAL_MS is 'abc'; a whole number of ms from 10 to 10000 is meant\n");
+  EXPECT_EQ(parsed<sidecar::Options>({"sidecar", "--read-interval-ms", "50"}).read_interval_ms, 50);
+  parsed<LsOptions>({"ls"});  // not its variable
+  unsetenv("RAILWITNESS_READ_INTERVAL_MS");
+}
+
 TEST(Arguments, RailsAreRepeatedOrListed) {
   EXPECT_THAT(parsed<sidecar::Options>({"sidecar", "--rail", "eth1", "--rail", "eth2"}).rails,
               testing::ElementsAre("eth1", "eth2"));
@@ -173,6 +204,23 @@ TEST(Ls, SaysWhatTheSidecarItselfTakes) {
   EXPECT_THAT(tables(with, false), HasSubstr("0.020 of a core  9 MiB  12 descriptors  longest turn 3 ms"));
 }
 
+TEST(Ls, PeersAreShownAsPeopleKnowThem) {
+  model::NodeFacts node = facts();
+  node.processes[0].flows[0].peer_gid = "0000:0000:0000:0000:0000:ffff:c000:0202";
+  EXPECT_THAT(tables(node, false), HasSubstr("  192.0.2.2 0x12  "));
+  node.processes[0].flows[0].peer_gid = "fe80:0000:0000:0000:0000:0000:0000:0001";
+  EXPECT_THAT(tables(node, false), HasSubstr("  fe80:0000:0000:0000:0000:0000:0000:0001 0x12  "));
+}
+
+TEST(Ls, AProcessThatIsGoneKeepsItsJobAndTheRankItHad) {
+  model::NodeFacts node = facts();
+  node.processes[0].job = "train";
+  node.processes[0].comms[0].open = false;
+  EXPECT_THAT(tables(node, false), Not(HasSubstr("2/8"))) << "it lives and has closed its communicator";
+  node.processes[0].state = model::ProcessState::kGone;
+  EXPECT_THAT(tables(node, false), testing::ContainsRegex("gone .* train +2/8"));
+}
+
 TEST(Ls, EmptyNodeSaysWhatIsMissing) {
   model::NodeFacts empty;
   empty.node = "n";
@@ -229,6 +277,14 @@ TEST(Ls, ReadsTheFactsOfASidecar) {
   const Answer answer = run_ls({.control_socket = sidecar.path(), .json = true, .all = false});
   EXPECT_EQ(answer.exit_code, 0);
   EXPECT_EQ(answer.out, model::to_json(facts()) + "\n");
+}
+
+TEST(Ls, JsonHasItsListsThoughTheyAreEmpty) {
+  FakeSidecar sidecar(R"({"node":"n"})");  // of an earlier version
+  const Answer answer = run_ls({.control_socket = sidecar.path(), .json = true, .all = false});
+  for (const char* list : {"rails", "edges", "processes", "ping_ports", "pings", "notes"}) {
+    EXPECT_THAT(answer.out, HasSubstr(std::string("\"") + list + "\":[]"));
+  }
 }
 
 TEST(Ls, SidecarThatDoesNotAnswerOrTalksNonsenseIsSaid) {
@@ -322,8 +378,14 @@ class FakeBus final : public bus::FleetBus {
  public:
   bus::Connection connection() const override { return bus::Connection::kConnected; }
   std::string problem() const override { return problem_; }
-  std::vector<model::Heard> take_facts() override { return two_nodes(++sequence_, wait_); }
-  uint64_t malformed() const override { return 0; }
+  std::vector<model::Heard> take_facts() override {
+    std::vector<model::Heard> heard = two_nodes(++sequence_, wait_);
+    heard.resize(nodes_);
+    if (two_voices_ && nodes_ > 1) heard[1].facts.boot_id = sequence_ % 2 == 0 ? "a" : "b";
+    if (is_old_) heard.back().age_ns = kBeforeListeningNs;
+    return heard;
+  }
+  uint64_t malformed() const override { return malformed_; }
   absl::Status request_pings(const std::vector<model::PingRequest>&) override { return absl::OkStatus(); }
   absl::Status publish_incident(const std::string& json) override {
     published_.push_back(json);
@@ -331,7 +393,9 @@ class FakeBus final : public bus::FleetBus {
   }
   std::string problem_;
   double wait_ = 3;
-  uint64_t sequence_ = 0;
+  uint64_t sequence_ = 0, malformed_ = 0;
+  size_t nodes_ = 2;
+  bool two_voices_ = false, is_old_ = false;
   std::vector<std::string> published_;
 };
 
@@ -340,17 +404,17 @@ struct Said {
   std::string out, err;
 };
 
-Said correlate(FakeBus& bus, bool json) {
+Said correlate(FakeBus& bus, bool json, std::optional<int> nodes = 2, bool stop = false) {
   CorrelateOptions options;
   options.once_s = 0.4;
   options.interval_ms = 50;
   options.json = json;
-  options.nodes = 2;
+  options.nodes = nodes;
   Said said;
   char *out = nullptr, *err = nullptr;
   size_t out_size = 0, err_size = 0;
   Streams streams{open_memstream(&out, &out_size), open_memstream(&err, &err_size)};
-  said.code = run_correlate(bus, options, streams, [] { return false; });
+  said.code = run_correlate(bus, options, streams, [stop] { return stop; });
   fclose(streams.out);
   fclose(streams.err);
   said.out.assign(out, out_size);
@@ -384,6 +448,36 @@ TEST(Correlate, NothingFoundIsZeroAndNoServerIsThree) {
   const Said said = correlate(bus, false);
   EXPECT_EQ(said.code, kExitCannot);
   EXPECT_THAT(said.err, HasSubstr("no nats-server at nats://x; trying again"));
+}
+
+TEST(Correlate, SilenceIsFourUnlessEveryNodeWasHeard) {
+  struct Case {
+    const char* what;
+    std::function<void(FakeBus&)> spoil;
+    std::optional<int> nodes = 2;
+    bool stop = false;
+  };
+  for (const Case& c : std::vector<Case>{
+           {"1 of 2 nodes", [](FakeBus& bus) { bus.nodes_ = 1; }},
+           {"no node speaks", [](FakeBus& bus) { bus.nodes_ = 1, bus.is_old_ = true; }, std::nullopt},
+           {"nothing from host1", [](FakeBus& bus) { bus.is_old_ = true; }, std::nullopt},
+           {"two sidecars call themselves host1", [](FakeBus& bus) { bus.two_voices_ = true; }},
+           {"3 messages could not be read", [](FakeBus& bus) { bus.malformed_ = 3; }},
+           {"stopped before 0.4 s were over", [](FakeBus&) {}, 2, true}}) {
+    FakeBus bus;
+    bus.wait_ = 0;
+    c.spoil(bus);
+    const Said said = correlate(bus, false, c.nodes, c.stop);
+    EXPECT_EQ(said.code, kExitBlind) << c.what;
+    EXPECT_THAT(said.err, HasSubstr(std::string("too little was heard: ") + c.what)) << c.what;
+  }
+}
+
+TEST(Correlate, WhatWasFoundIsOneHoweverFewWereHeard) {
+  FakeBus bus;
+  EXPECT_EQ(correlate(bus, false, 3).code, kExitFinding);
+  bus.wait_ = 0;
+  EXPECT_EQ(correlate(bus, false, std::nullopt).code, kExitOk) << "all that are known were heard";
 }
 
 }  // namespace

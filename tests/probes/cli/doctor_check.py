@@ -33,10 +33,24 @@ USED = b'h:1:1 [0] NCCL INFO railwitness 0.1.0: tap by stub, sidecar connected\n
 
 check('docs/knobs.md is what the program prints', run('env', '--markdown'), 0, (root / 'docs/knobs.md').read_text())
 check('nothing set', run('env'), 0, 'RAILWITNESS_SOCKET', "none of NCCL's variables")
+said = json.loads(run('env', '--json').stdout)
+names = [row['name'] for row in said['variables']]
+check('text, JSON and Markdown have every variable', run('env'), 0, *names)
+check('and so has the table', run('env', '--markdown'), 0, *names, *([] if len(names) == len(set(names)) > 15 else ['?']))
+check('lists in JSON are there though empty', run('env', '--json'), 0, '"problems":[]', '"nccl":[]')
 check('a slip', run('env', RAILWITNESS_SOKET='/x'), 1, 'wrong: RAILWITNESS_SOKET is not known; RAILWITNESS_SOCKET is meant?')
 check('a wrong value', run('env', RAILWITNESS_MODE='tapp'), 1, "RAILWITNESS_MODE is 'tapp'; one of ")
 check('a wrong number', run('env', RAILWITNESS_INTERVAL_MS='1'), 1, 'a whole number of ms from 50 to 60000 is meant')
 check('a wrong number of another command', run('ls', RAILWITNESS_INTERVAL_MS='1', RAILWITNESS_CONTROL_SOCKET='/nowhere/c'), 3, 'no sidecar')
+SLIP = {'RAILWITNESS_READ_INTERVALL_MS': '1'}
+MEANT = 'warning: RAILWITNESS_READ_INTERVALL_MS is not known; RAILWITNESS_READ_INTERVAL_MS is meant?'
+check('a slip of the sidecar', run('sidecar', '--rail', 'no interface', **SLIP), 2, 'railwitness sidecar: ' + MEANT)
+check('a slip of the correlator', run('correlate', '--nats', 'http://x', **SLIP), 2, 'railwitness correlate: ' + MEANT)
+check('a slip of ls', run('ls', RAILWITNESS_CONTROL_SOCKET='/nowhere/c', **SLIP), 3, 'railwitness ls: ' + MEANT)
+check('a slip of version', run('version', **SLIP), 0, 'railwitness version: ' + MEANT)
+check('a slip where a log is read', run('doctor', '-', given=USED, **SLIP), 0, 'railwitness doctor: ' + MEANT)
+check('what is known is no slip', run('version', RAILWITNESS_JOB='x', RAILWITNESS_SERVICE_HOST='10.0.0.1'), 0,
+      *(['?'] if run('version', RAILWITNESS_JOB='x', RAILWITNESS_SERVICE_HOST='10.0.0.1').stderr else []))
 check('NCCL_NET=railwitness in mode tap', run('env', NCCL_NET='railwitness'), 1, 'way out: unset NCCL_NET')
 check('NCCL_NET=railwitness in mode ofi', run('env', NCCL_NET='railwitness', RAILWITNESS_MODE='ofi'), 0, 'forbids NCCL')
 PLUGIN = {'NCCL_NET_PLUGIN': 'railwitness'}
@@ -50,7 +64,8 @@ check('both at once', run('env', '--pid', 1, '--markdown'), 2)
 check('a log of use', run('doctor', '-', given=USED), 0, 'railwitness is used')
 check('a log without', run('doctor', logs / 'plugin_none.log'), 1, 'railwitness is NOT used, NCCL 2.28.9')
 check('several files are one job', run('doctor', '-', logs / 'plugin_none.log', given=USED), 1, 'NOT used by every rank')
-check('no log', run('doctor', '/nowhere/job.log'), 3, 'cannot open /nowhere/job.log')
+check('no log', run('doctor', '/nowhere/job.log'), 3, 'cannot open /nowhere/job.log', 'name logs of a job')
+check('a folder is no log', run('doctor', '/'), 3, 'cannot read /: Is a directory', 'name logs of a job')
 with tempfile.NamedTemporaryFile(suffix='.gz') as packed:
     packed.write(b'\x1f\x8b\x08\0 packed')
     packed.flush()

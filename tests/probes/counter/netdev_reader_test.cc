@@ -103,6 +103,19 @@ TEST_F(NetdevReaderTest, AnInterfaceThatIsGoneIsARailWithoutState) {
   EXPECT_THAT(rails[0].counters, IsEmpty());
 }
 
+TEST_F(NetdevReaderTest, ALoopbackAndWhatIsNotThereCannotBeRails) {
+  write_interface("eth1");
+  write("lo/type", "772\n");
+  const NetdevReader reader(root_);
+  EXPECT_TRUE(reader.can_be_rail("eth1"));
+  EXPECT_FALSE(reader.is_loopback("eth1"));
+  EXPECT_FALSE(reader.can_be_rail("lo"));
+  EXPECT_TRUE(reader.is_loopback("lo"));
+  EXPECT_FALSE(reader.can_be_rail("eth2"));
+  EXPECT_FALSE(reader.is_loopback("eth2"));
+  EXPECT_FALSE(reader.is_loopback("../net/lo"));
+}
+
 TEST_F(NetdevReaderTest, AnUnknownSpeedIsNotKnown) {
   write_interface("eth1");
   write("eth1/speed", "-1\n");

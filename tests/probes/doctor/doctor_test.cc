@@ -1,3 +1,4 @@
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -79,6 +80,24 @@ TEST(NcclVariables, ForcingOurNetIsWrongInModeTapAndRightInTheOthers) {
   EXPECT_EQ(state_of({"NCCL_NET=Socket"}, "NCCL_NET"), State::kBad);
 }
 
+TEST(NcclVariables, ASlipIsTakenForRailwitnessAndNotForAPluginToWrap) {
+  const auto remark = [](const std::string& entry, const std::string& name) {
+    const Environment environment = make_environment({entry}, "/nowhere");
+    const Check check = *remark_on(*environment.find(name), environment);
+    EXPECT_NE(check.state, State::kOk) << entry;
+    EXPECT_NE(check.evidence.find("railwitness is meant?"), std::string::npos) << check.evidence;
+    return check.way_out;
+  };
+  for (const std::string value : {"railwitnes", "rail-witness", "Railwitness", "RAILWITNESS", "railwitness2", "railwitnes,spcx",
+                                  "/opt/libnccl-net-railwitnes.so", "libnccl-net-railwitnss.so"}) {
+    EXPECT_EQ(remark("NCCL_NET_PLUGIN=" + value, "NCCL_NET_PLUGIN"), "NCCL_NET_PLUGIN=railwitness") << value;
+  }
+  EXPECT_EQ(remark("NCCL_NET=railwitnes", "NCCL_NET").find("unset NCCL_NET"), 0u);
+  EXPECT_EQ(remark("NCCL_PROFILER_PLUGIN=railwitnes", "NCCL_PROFILER_PLUGIN"), "NCCL_PROFILER_PLUGIN=railwitness");
+  const Environment wrapped = make_environment({"NCCL_NET_PLUGIN=spcx"}, "/nowhere");
+  EXPECT_NE(remark_on(wrapped.settings[0], wrapped)->way_out.find("chain:spcx"), std::string::npos);
+}
+
 // --- versions of NCCL
 
 TEST(NcclVersion, TakesTheNewestTableThatBothKnow) {
@@ -156,6 +175,42 @@ TEST(Devices, NoneIsBadAndAPortThatIsDownIsNamed) {
   const Check check = check_rdma_devices(sysfs.path());
   EXPECT_EQ(check.state, State::kWarn);
   EXPECT_EQ(check.evidence, "mlx5_0/1 ACTIVE, mlx5_1/1 DOWN");
+}
+
+TEST(Memory, OnlyWhoRegistersItIsWarned) {
+  rlimit before{};
+  getrlimit(RLIMIT_MEMLOCK, &before);
+  const rlimit little{size_t{1} << 20, before.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_MEMLOCK, &little), 0);
+  const auto check = [](const std::vector<std::string>& entries) {
+    return check_memlock(make_environment(entries, "/nowhere"));
+  };
+  EXPECT_EQ(check({}).state, State::kWarn);
+  EXPECT_EQ(check({}).evidence, "limit 1 MiB; NCCL's InfiniBand transport registers more and fails");
+  EXPECT_EQ(check({"RAILWITNESS_MODE=ofi"}).state, State::kOk);
+  EXPECT_EQ(check({"RAILWITNESS_MODE=ofi"}).way_out, "");
+  EXPECT_EQ(check({"RAILWITNESS_MODE=ofi", "RAILWITNESS_OFI_PROVIDER=tcp;ofi_rxm"}).state, State::kOk);
+  EXPECT_EQ(check({"RAILWITNESS_MODE=ofi", "RAILWITNESS_OFI_PROVIDER=verbs;ofi_rxm"}).evidence,
+            "limit 1 MiB; libfabric's provider verbs;ofi_rxm registers more and fails");
+  setrlimit(RLIMIT_MEMLOCK, &before);
+}
+
+TEST(Ofi, WhatOnlyRdmaNeedsIsAllRightUnlessTheProviderIsOne) {
+  for (const State state : {State::kBad, State::kWarn}) {
+    const Check check{"tap-verbs.so", state, "missing", "install it"};
+    EXPECT_EQ(unless_ofi(check, make_environment({}, "/nowhere")).state, state);
+    const Check mended = unless_ofi(check, make_environment({"RAILWITNESS_MODE=ofi"}, "/nowhere"));
+    EXPECT_EQ(mended.state, State::kOk);
+    EXPECT_EQ(mended.way_out, "");
+    EXPECT_EQ(unless_ofi(check, make_environment({"RAILWITNESS_MODE=ofi", "RAILWITNESS_OFI_PROVIDER=efa"}, "/nowhere")).state,
+              state);
+  }
+}
+
+TEST(Lldp, WhatTheCommandSaysOfItsFailureIsTold) {
+  const Check check = check_lldp("sh -c 'echo first >&2; echo no such socket >&2; exit 3'");
+  EXPECT_EQ(check.evidence, "it ended with status 3: no such socket");
+  EXPECT_EQ(check_lldp("false").evidence, "it ended with status 1");
 }
 
 TEST(Lldp, ACommandThatFailsOrSaysNothingIsAWarningWithAWayOut) {

@@ -44,6 +44,26 @@ TEST(Command, SaysHowAProgramFailed) {
   EXPECT_THAT(run(command).status().message(), HasSubstr("false ended with status 1"));
 }
 
+TEST(Command, SaysTheLastLineThatAProgramSaidOfItsFailure) {
+  Command command("ls /nowhere/1 /nowhere/2");
+  const std::string text(run(command).status().message());
+  EXPECT_THAT(text, testing::StartsWith("ls ended with status 2: ls: cannot access"));
+  EXPECT_THAT(text, HasSubstr("/nowhere/2"));
+  EXPECT_THAT(text, testing::Not(HasSubstr("/nowhere/1")));
+}
+
+TEST(Command, AProgramThatComplainsAtLengthIsNotHeldUp) {
+  Command command("dd if=/nowhere/" + std::string(3000, 'x') + "\x1b");
+  const std::string text(run(command).status().message());
+  EXPECT_THAT(text, HasSubstr("ended with status 1: "));
+  EXPECT_LT(text.size(), 300u);
+  EXPECT_EQ(text.find('\x1b'), std::string::npos);
+  Command flood("sh -c head${IFS}-c${IFS}1000000${IFS}/dev/zero>&2&&echo${IFS}done");  // more than a pipe holds
+  const auto output = run(flood);
+  ASSERT_TRUE(output.ok()) << output.status();
+  EXPECT_EQ(*output, "done\n");
+}
+
 TEST(Command, EndsAProgramThatDoesNot) {
   Command command("sleep 1000");
   EXPECT_THAT(run(command, Command::kTimeoutNs + 1).status().message(), HasSubstr("no end within 5 s"));

@@ -129,6 +129,7 @@ TEST_F(ProcessTableTest, KeepsTheLastFactsOfAProcessKilledWhileItWrote) {
   EXPECT_EQ(only().state, ProcessState::kGone);
   EXPECT_EQ(only().state_since_mono_ns, gone);
   EXPECT_EQ(only().segment_problem, "");
+  EXPECT_EQ(only().job, "job");
   ASSERT_THAT(only().flows, SizeIs(1));
   EXPECT_GE(only().flows[0].posted, 1000u);
   EXPECT_LE(only().flows[0].posted - only().flows[0].completed, 1u);

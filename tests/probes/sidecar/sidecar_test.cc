@@ -9,6 +9,8 @@
 #include <cstring>
 #include <fstream>
 #include <functional>
+#include <map>
+#include <sstream>
 #include <thread>
 
 #include "probes/model/facts_json.h"
@@ -218,16 +220,51 @@ TEST_F(SidecarTest, RailsThatAreNamedAreThereWithoutAJob) {
   std::filesystem::remove_all(folder_.at("sys"));
   write_interface("eth10", "1");
   write_interface("eth9", "0");
-  options_.rails = {"eth10", "eth9", "eth11"};
+  options_.rails = {"eth10", "eth11", "eth9", "eth10"};
   start();
   ASSERT_TRUE(wait_for([this] { return facts().rails.size() == 3; }));
   const model::NodeFacts facts = this->facts();
-  EXPECT_EQ(facts.rails[0].device, "eth9");
-  EXPECT_EQ(facts.rails[0].state, "DOWN");
-  EXPECT_EQ(facts.rails[1].device, "eth10");
-  EXPECT_EQ(facts.rails[2].state, "") << "not there";
+  EXPECT_EQ(facts.rails[0].device, "eth10");
+  EXPECT_EQ(facts.rails[1].state, "") << "not there, and keeps its place";
+  EXPECT_EQ(facts.rails[2].device, "eth9");
+  EXPECT_EQ(facts.rails[2].state, "DOWN");
+  for (int32_t i = 0; i < 3; ++i) EXPECT_EQ(facts.rails.at(static_cast<size_t>(i)).index, i);
   EXPECT_THAT(facts.notes, Contains(HasSubstr("rail eth11 is not an interface of this node")));
   EXPECT_THAT(facts.notes, Not(Contains(HasSubstr("RDMA"))));
+}
+
+TEST_F(SidecarTest, RailsAreNumberedByTheirPlaceAfterThePortsAndBeforeThoseOfJobs) {
+  for (const char* name : {"vb0", "va0", "aa0"}) write_interface(name, "1");
+  options_.rails = {"vb0", "va0"};
+  start();
+  const StuckJob job(options_.socket, "aa0");
+  ASSERT_TRUE(wait_for([this] { return facts().rails.size() == 4; }));
+  const model::NodeFacts facts = this->facts();
+  std::vector<std::string> numbered;
+  for (const model::Rail& rail : facts.rails) numbered.push_back(std::to_string(rail.index) + " " + rail.device);
+  EXPECT_THAT(numbered, testing::ElementsAre("0 mlx5_0", "1 vb0", "2 va0", "3 aa0"));
+}
+
+TEST_F(SidecarTest, TheLoopbackIsNoRailThoughItIsNamed) {
+  write_interface("lo", "1");
+  write_interface("eth1", "1");
+  options_.rails = {"lo", "eth1"};
+  start();
+  ASSERT_TRUE(wait_for([this] { return facts().rails.size() == 2; }));
+  EXPECT_EQ(facts().rails[1].device, "eth1");
+  EXPECT_EQ(facts().rails[1].index, 2) << "its place in the list, after the port";
+  EXPECT_THAT(facts().notes, Contains("lo is the loopback interface and cannot be a rail"));
+  EXPECT_THAT(facts().notes, Not(Contains(HasSubstr("not an interface"))));
+}
+
+TEST_F(SidecarTest, RefusesWhatCannotBeMeant) {
+  Options rail = options_, socket = options_;
+  rail.rails = {"eth0", "eth 1"};
+  EXPECT_THAT(run(rail, [] { return true; }).message(), HasSubstr("--rail 'eth 1': no interface can have that name"));
+  socket.socket = folder_.at("x/../control.sock");
+  const absl::Status status = run(socket, [] { return true; });
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(status.message(), HasSubstr("--socket and --control-socket are both"));
 }
 
 TEST_F(SidecarTest, NotesWhatItCannotSee) {
@@ -237,9 +274,37 @@ TEST_F(SidecarTest, NotesWhatItCannotSee) {
   start();
   ASSERT_TRUE(wait_for([this] { return facts().notes.size() >= 4; }));
   const std::vector<std::string> notes = facts().notes;
-  EXPECT_THAT(notes, Contains(HasSubstr("no-such-lldpctl cannot be run")));
+  EXPECT_THAT(notes, Contains(testing::AllOf(HasSubstr("no-such-lldpctl cannot be run"), HasSubstr("start lldpd"))));
   EXPECT_THAT(notes, Contains(HasSubstr("no RDMA device is in sight")));
   EXPECT_THAT(notes, Contains(HasSubstr("127.0.0.1:1")));
+}
+
+TEST_F(SidecarTest, WarnsOfWhatIsWrongAndOnlyInformsOfItsStart) {
+  options_.nats_url = "nats://127.0.0.1:1";
+  testing::internal::CaptureStderr();
+  start();
+  const ring::UniqueFd nameless = connect_to(options_.socket);
+  send_message(nameless, honest_hello(""));
+  const StuckJob job(options_.socket);
+  ASSERT_TRUE(wait_for([this] {
+    return testing::Value(facts().notes, Contains(HasSubstr("no nats-server at"))) && facts().processes.size() == 1;
+  }));
+  stop();
+  std::map<std::string, std::string> lines;  // from the level on, by the first word of the message
+  std::istringstream said(testing::internal::GetCapturedStderr());
+  for (std::string line; std::getline(said, line);) {
+    const size_t level = line.find("] [", line.find("] [") + 1);
+    ASSERT_NE(level, std::string::npos) << line;
+    const std::string text = line.substr(level + 2);
+    lines[text.substr(text.find(' ') + 1, 10)] += text + "\n";
+  }
+  EXPECT_THAT(lines["sidecar st"], testing::StartsWith("[info] sidecar started at "));
+  EXPECT_THAT(lines["connecting"], testing::AnyOf("", testing::StartsWith("[info] connecting to ")));
+  EXPECT_THAT(lines["no nats-se"], testing::StartsWith("[warning] no nats-server at "));
+  std::string segments;
+  for (const auto& [begin, text] : lines) segments += begin.starts_with("pid ") ? text : "";
+  const std::string whose = "[info] pid " + std::to_string(getpid()) + " uid " + std::to_string(getuid());
+  EXPECT_EQ(segments, whose + " got a segment\n" + whose + " job train got a segment\n");
 }
 
 TEST_F(SidecarTest, ReadsSwitchPortsFromLldp) {
@@ -257,6 +322,20 @@ TEST_F(SidecarTest, ReadsSwitchPortsFromLldp) {
   EXPECT_TRUE(wait_for([this] {
     return testing::Value(facts().notes, Contains(HasSubstr("switch ports are not known from LLDP")));
   }));
+}
+
+TEST_F(SidecarTest, AFailureThatIsToldWithTheTimeIsLoggedOnce) {
+  options_.lldp_command = "sh -c date${IFS}+at.%s.%N.no.socket>&2;exit${IFS}3";
+  testing::internal::CaptureStderr();
+  start();
+  ASSERT_TRUE(wait_for([this] { return testing::Value(facts().notes, Contains(HasSubstr("no.socket"))); }));
+  const timespec pause{1, 500'000'000};  // it is asked five times a second
+  nanosleep(&pause, nullptr);
+  stop();
+  const std::string said = testing::internal::GetCapturedStderr();
+  const size_t first = said.find("sh ended with status 3: at.");
+  ASSERT_NE(first, std::string::npos) << said;
+  EXPECT_EQ(said.find("sh ended with status 3: at.", first + 1), std::string::npos) << said;
 }
 
 TEST_F(SidecarTest, RefusesToStartBesideALivingOne) {
