@@ -76,11 +76,13 @@ class Measurement {
   absl::Status in_turns(Schedule& schedule, size_t words, Row& row) {
     // Where ranks wait for a core a turn may take a hundred times what was foreseen.
     const absl::Time deadline = absl::Now() + std::max(absl::Seconds(1), absl::Seconds(10 * options_.seconds));
-    for (auto& pair : row.turns) {
+    for (size_t number = 0; number < kPairs; number++) {
+      auto& pair = row.turns[number];
       if (rank_ == 0 && absl::Now() > deadline) row.is_enough = true;
       if (absl::Status s = barrier_.wait(); !s.ok()) return s;
       if (row.is_enough) break;
-      for (size_t i = 0; i < 2; i++) {
+      // Now one, now the other begins: who has waited longer at the barrier has more of the processor for a while.
+      for (const size_t i : {number % 2, 1 - number % 2}) {
         Row other{};  // the transfers of the second plugin are not told
         Row& counted = i == 0 ? row : other;
         if (absl::Status s = timed_turn(sides_[i], schedule, words, counted, row.iterations_a_turn, pair[i].cpu_ns,
