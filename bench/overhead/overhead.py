@@ -9,7 +9,7 @@ Experiments:
     nccl      the real libnccl on the emulated GPU (coll_perf, all-reduce): the same two as in chain
     control   bench/collective (ring): the transport of mode ofi alone, twice: what this machine takes for a difference
 Two ranks on this host; a sidecar runs beside all of it, and reads what the witness writes. bench/collective has both at once and
-runs them in turns of milliseconds, up to 20 pairs for each size; a round is one such run, and counts with the median of its pairs. Of
+runs them in turns of milliseconds, up to 20 pairs for each size; a round is one such run, and counts with the medians of its pairs, in which now one begins, now the other. Of
 nccl a round is a run without and one with. Over the rounds the mean of the logarithms and Student's 95 % interval are shown, of:
 bus bandwidth with / without, and processor time (all threads of all ranks, user and system) with / without.
 
@@ -27,6 +27,7 @@ import math
 import os
 import pathlib
 import re
+import signal
 import statistics
 import subprocess
 import sys
@@ -36,6 +37,14 @@ import time
 GOALS = ((1 << 20, 0.995), (0, 0.98))  # from this size on: lower bound of the ratio of bandwidths
 EXPERIMENTS = ('control', 'chain', 'ofi', 'nccl')
 SIZES = ['8', '16M', '8']  # smallest, largest, factor
+# The same for NCCL with the number of operations: small ones are many, so that the first moments of a run weigh little.
+NCCL_SIZES = (('8', '4K', '2000'), ('32K', '16M', '30'))
+
+
+def middle(row, key):
+    """Who begins a pair is the faster of both here and there, so pairs of either order count the same."""
+    ratios = [pair[key] for pair in row['beside_by_first']]
+    return math.sqrt(statistics.median(ratios[0::2]) * statistics.median(ratios[1::2]))
 
 
 def collective(build, first, beside, mode, socket):
@@ -43,21 +52,22 @@ def collective(build, first, beside, mode, socket):
                      SIZES[1], '--factor', SIZES[2], '--plugin', first, '--beside', beside], {'RAILWITNESS_MODE': mode}, socket)
     if not done['right']:
         return done
-    middle = lambda row, key: statistics.median(pair[key] for pair in row['beside_by_first'])
     return {'right': True, 'rows': [
         {'bytes': r['bytes'], 'busbw': r['busbw_mbps'], 'cpu': r['cpu_ns_per_transfer'],
-         'busbw_ratio': middle(r, 'busbw'), 'cpu_ratio': middle(r, 'cpu')} for r in json.loads(done['output'])['rows']]}
+         'busbw_ratio': middle(r, 'busbw'), 'cpu_ratio': middle(r, 'cpu')}
+        for r in json.loads(done['output'])['rows'] if len(r['beside_by_first']) >= 2]}
 
 
 def nccl(build, without, with_us, mode, socket):
-    sides = []
-    for plugin in without, with_us:
-        done = run_once([f'{build}/tests/cpugpu/coll_perf', '-U', '-n', '2', '-c', 'allreduce', '-i', '30', '-w', '2', '-b',
-                         SIZES[0], '-e', SIZES[1], '-f', SIZES[2]],
-                        {'NCCL_NET_PLUGIN': plugin, 'RAILWITNESS_MODE': mode}, socket)
-        if not done['right']:
-            return done
-        sides.append(read_coll_perf(done['output']))
+    sides = ([], [])
+    for smallest, largest, times in NCCL_SIZES:
+        for side, plugin in zip(sides, (without, with_us)):
+            done = run_once([f'{build}/tests/cpugpu/coll_perf', '-U', '-n', '2', '-c', 'allreduce', '-i', times, '-w', '2', '-b',
+                             smallest, '-e', largest, '-f', SIZES[2]],
+                            {'NCCL_NET_PLUGIN': plugin, 'RAILWITNESS_MODE': mode}, socket)
+            if not done['right']:
+                return done
+            side += read_coll_perf(done['output'])
     return {'right': True, 'rows': [
         {'bytes': a['bytes'], 'busbw': a['busbw'], 'cpu': a['cpu'], 'busbw_ratio': b['busbw'] / a['busbw'],
          'cpu_ratio': b['cpu'] / a['cpu']} for a, b in zip(*sides)]}
@@ -213,6 +223,7 @@ def parse():
 
 def main():
     args = parse()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit('overhead: ended; a next run goes on here'))  # and ends the sidecar
     interval([1, 1.1, 0.9])  # is scipy there? Better asked before than after
     args.out.mkdir(parents=True, exist_ok=True)
     path, kept = args.out / 'runs.jsonl', {}
