@@ -66,6 +66,19 @@ struct Figures {
   double time_us, algorithm_mbps, bus_mbps, cpu_ns;
 };
 
+double ratio(const std::atomic<uint64_t>& a, const std::atomic<uint64_t>& b) {
+  return static_cast<double>(a) / static_cast<double>(std::max<uint64_t>(1, b));
+}
+
+// Of the plugin beside, by the first.
+double median_bandwidth_ratio(const Row& row) {
+  std::vector<double> all;
+  for (int i = 0; i < row.pairs; i++) all.push_back(ratio(row.turns[i][0].longest_ns, row.turns[i][1].longest_ns));
+  const auto middle = all.begin() + static_cast<ptrdiff_t>(all.size() / 2);
+  std::nth_element(all.begin(), middle, all.end());
+  return *middle;
+}
+
 Figures figures_of(const Options& options, const Case& what, const Row& row) {
   const double ns = static_cast<double>(row.longest_ns) / std::max(1, row.iterations.load());
   const double mbps = static_cast<double>(what.bytes) / std::max(1.0, ns) * 1e3;
@@ -75,20 +88,24 @@ Figures figures_of(const Options& options, const Case& what, const Row& row) {
 }
 
 void print_table(const Options& options, const std::vector<Case>& all, const Shared& shared) {
-  printf("# %s, %d ranks, pieces of at most %zu bytes\n", shared.description, options.ranks, options.piece_bytes);
-  printf("%-9s %10s %10s %10s %11s %11s %14s %6s\n", "schedule", "bytes", "iterations", "time us", "algbw MB/s", "busbw MB/s",
-         "CPU ns/transf.", "wrong");
+  printf("# %s, %d ranks, pieces of at most %zu bytes\n", shared.descriptions[0], options.ranks, options.piece_bytes);
+  if (!options.beside.empty()) printf("# beside it %s\n", shared.descriptions[1]);
+  printf("%-9s %10s %10s %10s %11s %11s %14s %6s%s\n", "schedule", "bytes", "iterations", "time us", "algbw MB/s", "busbw MB/s",
+         "CPU ns/transf.", "wrong", options.beside.empty() ? "" : "  busbw beside/first");
   for (size_t i = 0; i < all.size(); i++) {
     const Row& row = shared.rows[i];
     if (!is_measured(row)) continue;
     const Figures f = figures_of(options, all[i], row);
-    printf("%-9s %10zu %10d %10.1f %11.1f %11.1f %14.0f %6llu\n", all[i].schedule.c_str(), all[i].bytes, row.iterations.load(),
+    printf("%-9s %10zu %10d %10.1f %11.1f %11.1f %14.0f %6llu", all[i].schedule.c_str(), all[i].bytes, row.iterations.load(),
            f.time_us, f.algorithm_mbps, f.bus_mbps, f.cpu_ns, static_cast<unsigned long long>(row.wrong));
+    if (!options.beside.empty()) printf("  %18.3f", median_bandwidth_ratio(row));
+    printf("\n");
   }
 }
 
 void print_json(const Options& options, const std::vector<Case>& all, const Shared& shared) {
-  nlohmann::json out = {{"plugin", shared.description}, {"ranks", options.ranks}, {"rows", nlohmann::json::array()}};
+  nlohmann::json out = {{"plugin", shared.descriptions[0]}, {"ranks", options.ranks}, {"rows", nlohmann::json::array()}};
+  if (!options.beside.empty()) out["beside"] = shared.descriptions[1];
   for (size_t i = 0; i < all.size(); i++) {
     const Row& row = shared.rows[i];
     if (!is_measured(row)) continue;
@@ -97,6 +114,13 @@ void print_json(const Options& options, const std::vector<Case>& all, const Shar
                            {"time_us", f.time_us}, {"algbw_mbps", f.algorithm_mbps}, {"busbw_mbps", f.bus_mbps},
                            {"transfers", row.transfers.load()}, {"cpu_ns_per_transfer", f.cpu_ns},
                            {"wrong", row.wrong.load()}});
+    if (options.beside.empty()) continue;
+    nlohmann::json pairs = nlohmann::json::array();
+    for (int k = 0; k < row.pairs; k++) {
+      const auto& [first, beside] = row.turns[k];
+      pairs.push_back({{"busbw", ratio(first.longest_ns, beside.longest_ns)}, {"cpu", ratio(beside.cpu_ns, first.cpu_ns)}});
+    }
+    out["rows"].back()["beside_by_first"] = std::move(pairs);
   }
   printf("%s\n", out.dump(1).c_str());
 }

@@ -12,7 +12,9 @@ Examples:
     collective --plugin build/release/lib/libnccl-net-railwitness.so --schedule ring -n 4
   RAILWITNESS_MODE=ofi NCCL_SOCKET_IFNAME=lo \
     collective --plugin build/release/lib/libnccl-net-railwitness.so --min 1M --json
-  NCCL_SOCKET_IFNAME=lo collective --plugin ofi     # mode ofi's transport alone: what the witness is compared with
+  NCCL_SOCKET_IFNAME=lo collective --plugin ofi     # mode ofi's transport alone, without the witness
+  RAILWITNESS_MODE=ofi NCCL_SOCKET_IFNAME=lo \
+    collective --plugin ofi --beside build/release/lib/libnccl-net-railwitness.so   # both, compared
 )";
 
 }  // namespace
@@ -26,6 +28,9 @@ int parse(int argc, char** argv, Options& options) {
   options.schedules = {"ring", "tree", "alltoall"};
   app.add_option("--plugin", options.plugin, "library with a net plugin of v6 to v12, of which the newest is used; ofi: the\n"
                  "transport of mode ofi without the witness")->required();
+  app.add_option("--beside", options.beside, "another plugin, run in the same processes in turns with the first, a few\n"
+                 "milliseconds each: what the machine does otherwise hits both. What is told is of the first, and the median\n"
+                 "ratio of bandwidths, this one by the first; --json has all pairs");
   app.add_option("--schedule", options.schedules, "ring (all-reduce), tree (all-reduce), alltoall; default: all")
       ->delimiter(',')->check(CLI::IsMember({"ring", "tree", "alltoall"}));
   app.add_option("-n,--ranks", options.ranks, "processes")->check(CLI::Range(2, 32))->capture_default_str();

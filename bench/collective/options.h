@@ -10,6 +10,7 @@ namespace railwitness::bench {
 
 struct Options {
   std::string plugin;  // path of a library; kOwnOfi: the transport of mode ofi, without the witness
+  std::string beside;  // another one that is run in turns with the first; empty: none
   std::vector<std::string> schedules;
   int ranks = 2;
   size_t min_bytes = 8;

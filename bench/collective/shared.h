@@ -12,14 +12,23 @@ namespace railwitness::bench {
 inline constexpr int kMostRanks = 32;
 inline constexpr int kMostRows = 256;
 
-struct Row {  // of one schedule and size; sums over the ranks
+inline constexpr int kPairs = 20;  // of turns at most, with --beside
+
+struct Turn {  // some iterations with one of both plugins
+  std::atomic<uint64_t> cpu_ns, longest_ns;
+};
+
+struct Row {  // of one schedule and size; sums over the ranks, of the first plugin; `wrong`: of both
   std::atomic<uint64_t> transfers, cpu_ns, longest_ns, wrong;
-  std::atomic<int> iterations;
+  std::atomic<int> iterations, iterations_a_turn;
+  std::atomic<int> pairs;  // of turns that were run
+  std::atomic<bool> is_enough;
+  Turn turns[kPairs][2];
 };
 
 struct Shared {
   char handles[kMostRanks][kMostRanks][nccl::kHandleBytes];  // [listening rank][connecting rank]
-  char description[128];                                     // by rank 0
+  char descriptions[2][128];                                 // of the plugins, by rank 0
   std::atomic<int> arrived;                                  // at barriers, ever
   std::atomic<bool> has_failed;
   Row rows[kMostRows];

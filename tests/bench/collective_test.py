@@ -52,6 +52,15 @@ for name, library, ranks, environment in (
         ('ofi without the witness', 'ofi', 3, {})):
     check_right(name, library, ranks, environment, sends_of(ranks))
 
+done = run('ofi', 2, {'RAILWITNESS_MODE': 'ofi'}, ['--beside', plugin, '--schedule', 'ring'])
+rows = json.loads(done.stdout)['rows']
+check('two plugins in turns: both right', done.returncode == 0 and rows[0]['wrong'] == 0, done.stderr[-600:])
+check('and every pair is told', 1 <= len(rows[0]['beside_by_first']) <= 20
+      and all(pair['busbw'] > 0 for pair in rows[0]['beside_by_first']), rows)
+done = run('ofi', 2, {'RAILWITNESS_MODE': f'chain:{loop}', 'LOOP_CORRUPT': '1'},
+           ['--beside', plugin, '--schedule', 'ring'])
+check('and what is wrong in the second is noticed', done.returncode == 1 and json.loads(done.stdout)['rows'][0]['wrong'] > 0, done)
+
 for schedule in SCHEDULES:
     done = run(loop, 2, {'LOOP_CORRUPT': '1'}, ['--schedule', schedule])
     check(f'a flipped bit is noticed, {schedule}', done.returncode == 1 and json.loads(done.stdout)['rows'][0]['wrong'] > 0, done)
