@@ -90,6 +90,7 @@ void decode_threads(Bytes bytes_untrusted, const Geometry& g, uint32_t count, De
 
 void decode_comms(Bytes bytes_untrusted, const Geometry& g, uint32_t count, DecodedSegment& out) {
   constexpr int32_t kMaxRanks = 1 << 24;  // a hundred times the largest job known
+  out.comms.reserve(count);
   for (uint32_t i = 0; i < count; ++i) {
     const auto line_untrusted = copy_line<railwitness_comm>(bytes_untrusted, g.comms_offset, i);
     if (!line_untrusted || line_untrusted->open == 0) continue;  // not filled yet
@@ -240,10 +241,13 @@ FlowDecoder::FlowDecoder(Bytes bytes_untrusted, const Geometry& geometry, uint32
       floor_mono_ns_(context.copied_forward ? bounds.process_start_mono_ns : bounds.segment_created_mono_ns) {}
 
 std::optional<uint32_t> FlowDecoder::identity_sequence(uint32_t line) const {
-  const auto identity_untrusted = copy_line<railwitness_identity>(bytes_untrusted_, geometry_.identities_offset, line);
-  const auto state_untrusted = copy_line<railwitness_state>(bytes_untrusted_, geometry_.states_offset, line);
-  if (!identity_untrusted || !state_untrusted) return std::nullopt;
-  const uint32_t sequence = identity_untrusted->sequence;
+  static_assert(offsetof(railwitness_identity, sequence) == 0);
+  const uint64_t at = geometry_.identities_offset + uint64_t{line} * sizeof(railwitness_identity);
+  const uint64_t state_at = geometry_.states_offset + uint64_t{line} * sizeof(railwitness_state);
+  const uint64_t end = bytes_untrusted_.size();
+  if (at + sizeof(railwitness_identity) > end || state_at + sizeof(railwitness_state) > end) return std::nullopt;
+  uint32_t sequence;
+  std::memcpy(&sequence, bytes_untrusted_.data() + at, sizeof(sequence));
   if (sequence == 0 || sequence % 2 == 1) return std::nullopt;
   return sequence;
 }

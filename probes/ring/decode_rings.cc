@@ -31,7 +31,8 @@ std::vector<Record> decode_records(std::span<const std::byte> ring_untrusted, ui
   const uint64_t end = written_before_untrusted;
   const uint64_t begin = written_after_untrusted >= capacity ? written_after_untrusted - capacity + 1 : 0;
   const StampReader stamps(clock_untrusted, bounds, bounds.segment_created_mono_ns);
-  for (uint64_t i = begin; i < end; ++i) {  // at most `capacity` rounds, as end <= written_after
+  if (begin < end) records.reserve(end - begin);  // at most `capacity`, as end <= written_after
+  for (uint64_t i = begin; i < end; ++i) {
     const auto line_untrusted = copy_slot<railwitness_record>(ring_untrusted, i % capacity);
     if (line_untrusted.sequence != i + 1) continue;
     Record& record = records.emplace_back();
@@ -61,6 +62,7 @@ std::vector<ControlEvent> decode_control(std::span<const std::byte> ring_untrust
   const uint64_t end = reserved_after_untrusted;
   const uint64_t begin = end > capacity ? end - capacity : 0;
   const StampReader stamps(clock_untrusted, bounds, bounds.process_start_mono_ns);
+  events.reserve(end - begin);
   for (uint64_t i = begin; i < end; ++i) {
     const auto line_untrusted = copy_slot<railwitness_control>(ring_untrusted, i % capacity);
     if (line_untrusted.sequence != i + 1) continue;

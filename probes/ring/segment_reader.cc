@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <utility>
@@ -132,6 +133,8 @@ void SegmentReader::judge_flow(const model::Flow& before, const model::Flow& now
 // that its names need not be made again.
 void SegmentReader::read_flows(const FlowDecoder& decoder, uint32_t first_flow, uint32_t lines,
                                std::vector<model::Flow>& before, size_t& at, std::vector<model::Flow>& after) {
+  after.reserve(after.size() + lines);  // growing step by step leaves holes, for each process
+  seen_.reserve(seen_.size() + lines);
   for (uint32_t i = 0; i < lines; ++i) {
     const std::optional<uint32_t> sequence = decoder.identity_sequence(i);
     if (!sequence) continue;
@@ -241,7 +244,7 @@ absl::StatusOr<std::vector<Record>> SegmentReader::read_records(uint32_t flow, c
   const uint64_t line = flow - RAILWITNESS_PART_FIRST_FLOW(part.part);
   if (line >= g.flow_capacity) return absl::OutOfRangeError("no flow " + std::to_string(flow));
   constexpr uint64_t kRing = uint64_t{RAILWITNESS_RECORDS_PER_FLOW} * sizeof(railwitness_record);
-  std::vector<std::byte> ring(kRing);
+  std::array<std::byte, kRing> ring;
   std::byte clock[sizeof(uint64_t)], written_before[sizeof(uint64_t)], written_after[sizeof(uint64_t)];
   const uint64_t count_at =
       g.states_offset + line * sizeof(railwitness_state) + offsetof(railwitness_state, records);

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstring>
 #include <optional>
 #include <string>
 
@@ -32,6 +33,7 @@ class Untrusted {
 // becomes '?', so that it can be shown on a terminal, in HTML, in SQL and in a label.
 inline std::string filtered_text(const char* text_untrusted, std::size_t capacity) {
   std::string text;
+  text.reserve(strnlen(text_untrusted, capacity));
   for (std::size_t i = 0; i < capacity && text_untrusted[i] != '\0'; ++i) {
     const char c = text_untrusted[i];
     const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
