@@ -137,7 +137,10 @@ size_t bound_processes(std::vector<model::Process>& processes) {
   }
   const size_t each = processes.size() <= kFewProcesses ? 16 : 4;
   for (model::Process& process : processes) {
-    if (process.comms.size() > each) process.comms.resize(each);
+    if (process.comms.size() > each) {  // lines are taken in turn: those of before may come first
+      std::stable_partition(process.comms.begin(), process.comms.end(), [](const model::Comm& comm) { return comm.open; });
+      process.comms.resize(each);
+    }
     if (process.threads.size() > each) process.threads.resize(each);
   }
   return before - processes.size();

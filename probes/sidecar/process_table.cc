@@ -1,6 +1,7 @@
 #include "probes/sidecar/process_table.h"
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 #include "probes/sidecar/node_facts.h"
@@ -31,6 +32,7 @@ ProcessTable::Entry::Entry(HandOver hand_over, const std::string& proc_root)
 std::optional<uint64_t> ProcessTable::add(HandOver hand_over, int64_t now_mono_ns) {
   std::optional<uint64_t> replaced;
   Entry& entry = entries_.emplace_back(std::move(hand_over), proc_root_);
+  entry.number = ++entries_ever_;
   const auto earlier = std::find_if(entries_.begin(), std::prev(entries_.end()), [&entry](const Entry& other) {
     return other.reader && other.facts.start_time != 0 && other.facts.pid == entry.facts.pid &&
            other.facts.start_time == entry.facts.start_time;
@@ -72,7 +74,7 @@ void ProcessTable::lose_connection(uint64_t connection, int64_t now_mono_ns) {
   update(*found, now_mono_ns, lines);
 }
 
-void ProcessTable::read_segment(Entry& entry, int64_t now_mono_ns, Shares& lines) {
+uint64_t ProcessTable::read_segment(Entry& entry, int64_t now_mono_ns, Shares& lines) {
   const uint32_t most = lines.left_for(entry.facts.uid);
   const ring::ReadContext context{clock_.rate(), entry.start_mono_ns, now_mono_ns, most};
   // A segment that cannot be read is told in the facts, as segment_problem.
@@ -80,20 +82,21 @@ void ProcessTable::read_segment(Entry& entry, int64_t now_mono_ns, Shares& lines
   entry.lines = entry.reader->lines_in_use();
   const auto read = static_cast<uint32_t>(std::min<uint64_t>(entry.lines, most));
   lines.try_take(entry.facts.uid, read);
-  lines_not_read_ += entry.lines - read;
+  return entry.lines - read;
 }
 
-void ProcessTable::update(Entry& entry, int64_t now_mono_ns, Shares& lines) {
+uint64_t ProcessTable::update(Entry& entry, int64_t now_mono_ns, Shares& lines) {
   const ProcessState before = entry.facts.state;
   const host::Presence presence = entry.watch.update(now_mono_ns, entry.facts);
   // After /proc: what the process wrote until it was seen to be gone is all there is.
-  read_segment(entry, now_mono_ns, lines);
+  const uint64_t not_read = read_segment(entry, now_mono_ns, lines);
   const bool socket_decides = entry.watch.start_time() == 0;
   const bool gone = presence == host::Presence::kGone || (socket_decides && !entry.connected);
   if (gone) retire(entry, now_mono_ns);
   // Running and sleeping change all the time and say little.
   const auto moves = [](ProcessState state) { return state == ProcessState::kRunning || state == ProcessState::kSleeping; };
   if (before != entry.facts.state && !(moves(before) && moves(entry.facts.state))) changed_ = true;
+  return not_read;
 }
 
 void ProcessTable::retire(Entry& entry, int64_t now_mono_ns) {
@@ -126,14 +129,47 @@ void ProcessTable::trim_gone() {
   }
 }
 
-void ProcessTable::read(int64_t now_mono_ns) {
-  clock_.sample();
-  lines_not_read_ = 0;
-  Shares lines(kMaxLines);
-  for (Entry& entry : entries_) {
-    if (entry.reader) update(entry, now_mono_ns, lines);
+void ProcessTable::begin_reading() {
+  std::map<uint32_t, uint64_t> work;
+  for (const Entry& entry : entries_) {
+    if (entry.reader) work[entry.facts.uid] += entry.lines + 256;
   }
+  heavy_users_.clear();
+  for (const auto& [uid, lines] : work) {
+    if (lines > kReadATurn) heavy_users_.insert(uid);
+  }
+  reading_ = Reading::kOfHeavyUsers;
+  read_through_ = 0;
+  lines_ = Shares(kMaxLines);
+  not_read_yet_ = 0;
+}
+
+bool ProcessTable::read_on(int64_t now_mono_ns, uint64_t& work) {
+  for (Entry& entry : entries_) {
+    if (!entry.reader || entry.number <= read_through_) continue;
+    if (heavy_users_.contains(entry.facts.uid) != (reading_ == Reading::kOfHeavyUsers)) continue;
+    if (work >= kReadATurn) return false;
+    read_through_ = entry.number;
+    not_read_yet_ += update(entry, now_mono_ns, lines_);
+    work += entry.facts.flows.size() + 256;
+  }
+  read_through_ = 0;
+  return true;
+}
+
+bool ProcessTable::read_some(int64_t now_mono_ns) {
+  clock_.sample();
+  if (reading_ == Reading::kNone) begin_reading();
+  uint64_t work = 0;
+  if (reading_ == Reading::kOfHeavyUsers) {
+    if (!read_on(now_mono_ns, work)) return false;
+    reading_ = Reading::kOfOthers;
+  }
+  if (!read_on(now_mono_ns, work)) return false;
+  reading_ = Reading::kNone;
+  lines_not_read_ = not_read_yet_;
   forget_old(now_mono_ns);
+  return true;
 }
 
 void ProcessTable::forget_old(int64_t now_mono_ns) {

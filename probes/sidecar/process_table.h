@@ -9,6 +9,7 @@
 #include <list>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -30,8 +31,12 @@ class ProcessTable {
   // Of a process that is here; of another one the blocks are given back.
   void add_part(FurtherSegment further);
   void lose_connection(uint64_t connection, int64_t now_mono_ns);
-  // Segments and /proc, of all.
-  void read(int64_t now_mono_ns);
+  // Segments and /proc: as much as is read in one turn of the loop. True: all have been read since this began.
+  bool read_some(int64_t now_mono_ns);
+  void read(int64_t now_mono_ns) {  // all
+    while (!read_some(now_mono_ns)) {
+    }
+  }
 
   // With at most `most_flows` flows in all, chosen as bound_flows does it; `left_out` is how many are not among them.
   std::vector<model::Process> facts(size_t most_flows, size_t& left_out);
@@ -47,16 +52,20 @@ class ProcessTable {
   // Lines that were in use but not read at the last reading: those of all processes are more than this daemon keeps.
   uint64_t lines_not_read() const { return lines_not_read_; }
 
+  // What is read in one turn, in lines; a process counts as 256 more. Between turns the sockets are served. Users who have
+  // more than this come first, so that what is told of the others is of the last turn, however many lines those have.
+  static constexpr uint64_t kReadATurn = 16'384;
   static constexpr int64_t kKeepGoneNs = 300'000'000'000;
   static constexpr size_t kMaxGone = 256;
-  // A line costs 450 bytes here: 30 MB. Three quarters for the processes of one user.
-  static constexpr uint32_t kMaxLines = 65'536;
+  // A line costs 450 bytes here: 60 MB. Three quarters for the processes of one user: a hundred of 1000 flows.
+  static constexpr uint32_t kMaxLines = 139'264;
   // Of all gone processes; those gone longest lose theirs first.
   static constexpr size_t kMaxGoneFlows = 4096;
 
  private:
   struct Entry {
     Entry(HandOver hand_over, const std::string& proc_root);
+    uint64_t number = 0;  // in the order of their coming
     model::Process facts;
     host::ProcessWatch watch;
     std::optional<ring::SegmentReader> reader;  // until it is gone
@@ -67,10 +76,12 @@ class ProcessTable {
     int64_t start_mono_ns = 0;
     int64_t gone_mono_ns = 0;
   };
-  void read_segment(Entry& entry, int64_t now_mono_ns, Shares& lines);
+  uint64_t read_segment(Entry& entry, int64_t now_mono_ns, Shares& lines);  // returns how many lines were not read
   void give_back(Entry& entry);
   void trim_gone();
-  void update(Entry& entry, int64_t now_mono_ns, Shares& lines);
+  uint64_t update(Entry& entry, int64_t now_mono_ns, Shares& lines);  // likewise
+  void begin_reading();
+  bool read_on(int64_t now_mono_ns, uint64_t& work);  // of those whose turn it is; true: all of them
   void retire(Entry& entry, int64_t now_mono_ns);
   void forget_old(int64_t now_mono_ns);
 
@@ -79,7 +90,13 @@ class ProcessTable {
   std::list<Entry> entries_;  // in the order of their coming
   ring::TickClock clock_;
   ring::CopyBuffer buffer_;
-  uint64_t lines_not_read_ = 0;
+  uint64_t entries_ever_ = 0;
+  // Of the reading that is under way.
+  enum class Reading { kNone, kOfHeavyUsers, kOfOthers } reading_ = Reading::kNone;
+  std::set<uint32_t> heavy_users_;
+  uint64_t read_through_ = 0;  // the number of the entry that was read last
+  Shares lines_{kMaxLines};
+  uint64_t lines_not_read_ = 0, not_read_yet_ = 0;  // as of the last whole reading, and of this one
   bool changed_ = false;
 };
 

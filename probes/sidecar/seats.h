@@ -47,8 +47,8 @@ class Shares {
 
 class Seats {
  public:
-  // 131072 flows beyond the first 256 of each process: eight processes of 4608 flows take 61440 of them.
-  static constexpr uint32_t kBlocks = 512;
+  // 262144 flows beyond the first 256 of each process: a hundred processes of 1000 flows take 153600 of them.
+  static constexpr uint32_t kBlocks = 1024;
 
   explicit Seats(uint32_t total, uint32_t blocks = kBlocks) : processes_(total), blocks_(blocks) {}
 

@@ -146,6 +146,7 @@ class Loop {
   int64_t start_mono_ns_ = 0, start_wall_ns_ = 0;
   int64_t published_mono_ns_ = 0;
   bool changed_ = false;
+  bool thinks_ = false, reading_ = false;  // it is time to; not all have been read yet
   std::vector<std::string> noted_, socket_problems_;
   size_t notes_to_log_ = 0;
 };
@@ -178,10 +179,10 @@ void Loop::run(const std::function<bool()>& should_stop) {
       ask_mono_ns = before_mono_ns + kAskStopEveryMs * kNsPerMs;
     }
     const int64_t due_mono_ns = std::min(ask_mono_ns, read_.next_mono_ns());
-    wait(due_mono_ns);
+    wait(reading_ ? before_mono_ns : due_mono_ns);
     const int64_t now = now_mono_ns();
     // Behind its schedule, whether another program or its own last turn took the time; nothing is due before the first.
-    if (read_.next_mono_ns() != 0) lateness_.note(now - due_mono_ns, now);
+    if (read_.next_mono_ns() != 0 && now > due_mono_ns) lateness_.note(now - due_mono_ns, now);
     self_.begin_turn(now);
     turn(now);
     self_.end_turn(now_mono_ns());
@@ -203,14 +204,15 @@ void Loop::turn(int64_t now_mono_ns) {
   serve_jobs(now_mono_ns);
   rails_.turn(now_mono_ns);
   lldp_.turn(now_mono_ns);
-  const bool thinks = think_.due(now_mono_ns);
-  if (read_.due(now_mono_ns) || thinks) {  // ages are judged against the present
-    processes_.read(now_mono_ns);
-    self_.note_reading(now_mono_ns);
+  thinks_ |= think_.due(now_mono_ns);
+  if (read_.due(now_mono_ns) || thinks_ || reading_) {  // ages are judged against the present
+    reading_ = !processes_.read_some(now_mono_ns);
+    if (!reading_) self_.note_reading(now_mono_ns);
   }
   changed_ |= processes_.take_changed();
   changed_ |= rails_.take_changed();
-  if (thinks) {
+  if (thinks_ && !reading_) {
+    thinks_ = false;
     assemble(now_mono_ns);
     speaker_.think(heard_, heard_[0].facts.taken_wall_ns);
     log_changes();

@@ -233,7 +233,7 @@ TEST_F(ProcessTableTest, KeepsOfTheGoneWhatMattersAndNoMore) {
 }
 
 TEST_F(ProcessTableTest, ReadsNoMoreLinesThanItHasRoomForAndLeavesSomeToOtherUsers) {
-  for (uint64_t i = 0; i < 13; ++i) {
+  for (uint64_t i = 0; i < 27; ++i) {
     ASSERT_TRUE(seats_.try_take(1000));
     table_.add({i, 0, 1000, "job", full_segment(0, 0)}, now_mono_ns());
     table_.add_part({i, 1000, full_segment(4, 4096)});
@@ -241,8 +241,31 @@ TEST_F(ProcessTableTest, ReadsNoMoreLinesThanItHasRoomForAndLeavesSomeToOtherUse
   ASSERT_TRUE(seats_.try_take(1001));
   table_.add({77, 0, 1001, "other", full_segment(0, 256)}, now_mono_ns());
   table_.read(now_mono_ns());
-  EXPECT_EQ(table_.lines_not_read(), 13 * 4096u - Shares::most_of_one_user(ProcessTable::kMaxLines));
+  EXPECT_EQ(table_.lines_not_read(), 27 * 4096u - Shares::most_of_one_user(ProcessTable::kMaxLines));
   EXPECT_THAT(table_.facts().back().flows, SizeIs(256));
+}
+
+TEST_F(ProcessTableTest, ReadsManyInSeveralTurnsAndMissesNone) {
+  constexpr uint64_t kProcesses = 40;
+  for (uint64_t i = 0; i < kProcesses; ++i) {
+    ASSERT_TRUE(seats_.try_take(1000));
+    table_.add({i, 0, 1000, "job", full_segment(0, 0)}, now_mono_ns());
+    table_.add_part({i, 1000, full_segment(4, 1024)});
+  }
+  int turns = 1;
+  while (!table_.read_some(now_mono_ns())) {
+    ++turns;
+    if (turns == 2) table_.lose_connection(0, now_mono_ns());  // one that was read goes meanwhile
+    if (turns == 3) {  // and one comes
+      ASSERT_TRUE(seats_.try_take(1000));
+      table_.add({kProcesses, 0, 1000, "late", full_segment(0, 256)}, now_mono_ns());
+    }
+  }
+  EXPECT_EQ(turns, 4) << "40 times 1024 + 256, at 16384 a turn";
+  EXPECT_EQ(table_.lines_not_read(), 0u);
+  size_t all = 0;
+  for (const model::Process& process : table_.facts()) all += process.flows.size() == 1024;
+  EXPECT_EQ(all, kProcesses - 1) << "the one that is gone keeps fewer";
 }
 
 TEST(Seats, CountUsersAndAll) {
