@@ -125,6 +125,14 @@ TEST(BoundProcesses, KeepsFactsBelowOneMegabyteWhateverJobsClaim) {
   EXPECT_LT(model::to_json(facts).size(), 1'000'000u);
 }
 
+TEST(BoundProcesses, KeepsTheCommunicatorsThatAreOpen) {
+  std::vector<model::Process> processes(1);
+  for (int i = 0; i < 64; ++i) processes[0].comms.push_back({static_cast<uint64_t>(i), 0, 2, 1, i >= 60, ""});
+  bound_processes(processes);
+  ASSERT_EQ(processes[0].comms.size(), 16u);
+  for (size_t i = 0; i < 4; ++i) EXPECT_EQ(processes[0].comms[i].hash, 60 + i);
+}
+
 TEST(Lateness, ForgetsAfterTenSeconds) {
   Lateness lateness;
   lateness.note(700, 100 * kSecond);
