@@ -30,11 +30,11 @@ def check(text, condition, detail=''):
 
 
 class Sidecar:
-    def __init__(self, railwitness, folder):
+    def __init__(self, railwitness, folder, options=()):
         self.socket, self.control = f'{folder}/sidecar.sock', f'{folder}/control.sock'
         self.log = open(f'{folder}/sidecar.log', 'w')
         self.process = subprocess.Popen(
-            [railwitness, 'sidecar', '--socket', self.socket, '--control-socket', self.control, '--lldp-command', ''],
+            [railwitness, 'sidecar', '--socket', self.socket, '--control-socket', self.control, '--lldp-command', '', *options],
             stdout=self.log, stderr=self.log)
         for _ in range(600):
             if os.path.exists(self.control):
@@ -64,11 +64,14 @@ class Sidecar:
         time.sleep(seconds)
         return (self.cpu_seconds() - before) / (time.monotonic() - start)
 
-    def seen(self):
-        """By pid: how many flows the sidecar reads; and how many are said to be unwitnessed in all."""
+    def facts(self):
         with socket.socket(socket.AF_UNIX) as control:
             control.connect(self.control)
-            facts = json.loads(b''.join(iter(lambda: control.recv(1 << 16), b'')))
+            return json.loads(b''.join(iter(lambda: control.recv(1 << 16), b'')))
+
+    def seen(self):
+        """By pid: how many flows the sidecar reads; and how many are said to be unwitnessed in all."""
+        facts = self.facts()
         flows = {p['pid']: len(p.get('flows', [])) for p in facts.get('processes', [])}
         for note in facts.get('notes', []):  # facts hold 800 flows a node; the total is a note
             if told := re.match(r'process (\d+) has (\d+) flows, of which', note):
@@ -208,4 +211,5 @@ def main():
     return 0 if all(results) else 1
 
 
-sys.exit(main())
+if __name__ == '__main__':
+    sys.exit(main())

@@ -1,0 +1,148 @@
+// Jobs as busy as a fast fabric makes them, as seen by the reader of their segments, at the cost of almost nothing.
+//
+//     busy_jobs SOCKET PROCESSES FLOWS PER_SECOND      until standard input ends; says "ready" when all are there
+//
+// A real job of 95 000 transfers a second and flow changes each line of its states 190 000 times a second; the reader comes
+// ten to fifteen times a second and sees all counts, stamps and thread lines changed. So it does here: a hundred times a
+// second every flow's counts go on by a hundredth of PER_SECOND, sends and receives, and every stamp is now.
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <vector>
+
+#include "probes/ring/segment.h"
+#include "railwitness/abi/handover.h"
+#include "tests/probes/sidecar/fake_plugin.h"
+
+namespace {
+
+using namespace railwitness;
+
+constexpr uint64_t kSteps = 100;  // a second
+
+uint64_t mono_ns() {
+  timespec at{};
+  clock_gettime(CLOCK_MONOTONIC, &at);
+  return static_cast<uint64_t>(at.tv_sec) * 1'000'000'000u + static_cast<uint64_t>(at.tv_nsec);
+}
+
+struct Part {
+  ring::Geometry g;
+  char* base = nullptr;
+  uint32_t flows = 0;
+  template <typename Line>
+  Line& line(uint64_t offset, uint64_t i = 0) {
+    return reinterpret_cast<Line*>(base + offset)[i];
+  }
+};
+
+bool map_part(const ring::UniqueFd& socket, uint32_t number, uint32_t flows, Part& part) {
+  if (number > 0) {
+    railwitness_request request{};
+    request.magic = RAILWITNESS_REQUEST_MAGIC;
+    request.request_bytes = sizeof request;
+    request.part = number;
+    if (!sidecar::send_message(socket, request)) return false;
+  }
+  const auto welcomed = sidecar::receive_welcome(socket, 10'000);
+  if (!welcomed || !welcomed->segment.is_open()) return false;
+  part.g = ring::geometry(ring::capacities_of(number));
+  part.flows = flows;
+  void* at = mmap(nullptr, part.g.segment_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, welcomed->segment.get(), 0);
+  part.base = static_cast<char*>(at);
+  return at != MAP_FAILED;
+}
+
+void fill(Part& part, uint32_t first) {
+  auto& writer = part.line<railwitness_writer>(part.g.writer_offset);
+  writer.clock = RAILWITNESS_CLOCK_MONO_NS;
+  writer.attach = RAILWITNESS_ATTACH_STUB;
+  for (uint32_t i = 0; i < part.flows; ++i) {
+    auto& identity = part.line<railwitness_identity>(part.g.identities_offset, i);
+    identity.qpn = first + i + 2;
+    identity.peer_qpn = first + i + 100'000;
+    identity.port = 1;
+    identity.direction = RAILWITNESS_DIRECTION_SEND;
+    identity.role = RAILWITNESS_ROLE_DATA;
+    memset(identity.local_gid, 1, 16);
+    memcpy(identity.peer_gid, &identity.peer_qpn, 4);
+    identity.sequence = 2;
+  }
+  writer.flows = part.flows;
+}
+
+void step(Part& part, uint64_t transfers) {
+  const uint64_t now = mono_ns();
+  for (uint32_t i = 0; i < part.flows; ++i) {
+    auto& state = part.line<railwitness_state>(part.g.states_offset, i);
+    state.posted += transfers;
+    state.posted_bytes += transfers * 524'288;
+    state.completed = state.posted - 1;
+    state.completed_bytes = state.posted_bytes - 524'288;
+    state.records += transfers;
+    state.receives_posted += transfers;
+    state.receives_completed += transfers;
+    state.received_bytes += transfers * 524'288;
+    state.last_post_ticks = state.last_completion_ticks = state.oldest_post_ticks = state.last_receive_ticks = now;
+  }
+}
+
+[[noreturn]] void live(const char* path, uint32_t flows, uint64_t per_second, int ready) {
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  const ring::UniqueFd socket = sidecar::connect_to(path);
+  std::vector<Part> parts;
+  bool ok = socket.is_open() && sidecar::send_message(socket, sidecar::honest_hello("busy"));
+  for (uint32_t number = 0, left = flows; ok && left > 0; ++number) {
+    Part& part = parts.emplace_back();
+    const uint32_t here = std::min<uint32_t>(left, RAILWITNESS_PART_FLOWS(number));
+    ok = map_part(socket, number, here, part);
+    if (ok) fill(part, flows - left);
+    left -= here;
+  }
+  const char byte = ok ? '1' : '0';
+  if (write(ready, &byte, 1) != 1 || !ok) _exit(1);
+  for (uint64_t next = mono_ns();; next += 1'000'000'000 / kSteps) {
+    for (Part& part : parts) step(part, per_second / kSteps);
+    auto& thread = parts[0].line<railwitness_thread>(parts[0].g.threads_offset);
+    thread.tid = 1;
+    thread.polls += 1000;
+    parts[0].line<railwitness_writer>(parts[0].g.writer_offset).threads = 1;
+    const uint64_t now = mono_ns();
+    if (now >= next) continue;
+    const timespec pause{0, static_cast<long>(next - now)};
+    nanosleep(&pause, nullptr);
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 5) return fprintf(stderr, "usage: busy_jobs SOCKET PROCESSES FLOWS PER_SECOND\n"), 2;
+  const int processes = atoi(argv[2]);
+  std::vector<pid_t> children;
+  int ready[2];
+  if (pipe(ready) != 0) return 1;
+  int there = 0;
+  for (int i = 0; i < processes; ++i) {
+    const pid_t child = fork();
+    if (child == 0) live(argv[1], static_cast<uint32_t>(atoi(argv[3])), strtoull(argv[4], nullptr, 10), ready[1]);
+    children.push_back(child);
+    char byte = '0';
+    there += read(ready[0], &byte, 1) == 1 && byte == '1';
+  }
+  printf("ready: %d of %d\n", there, processes);
+  fflush(stdout);
+  for (char byte; read(STDIN_FILENO, &byte, 1) > 0;) {
+  }
+  for (const pid_t child : children) kill(child, SIGKILL);
+  return there == processes ? 0 : 1;
+}
