@@ -91,10 +91,14 @@ void Writer::connect_all() {
   }
   for (uint32_t i = 0; i < kConnections; i++) {
     const uint32_t q = kFirstConnection + i;
-    uint8_t local[16], peer[16];
-    fill_local_gid(port_of(q), local);
-    fill_peer_gid(q, peer);
-    witness::Flow* flow = witness::open_net_flow({q, peer_of(q), local, peer, kDevice, port_of(q)}, RAILWITNESS_DIRECTION_SEND);
+    witness::NetEnds ends{};
+    ends.number = q;
+    ends.peer_number = peer_of(q);
+    ends.port = port_of(q);
+    snprintf(ends.device, sizeof ends.device, "%s", kDevice);
+    fill_local_gid(port_of(q), ends.gid);
+    fill_peer_gid(q, ends.peer_gid);
+    witness::Flow* flow = witness::open_net_flow(ends, RAILWITNESS_DIRECTION_SEND);
     if (!flow || !witness::enter_net_flow(*flow)) fprintf(stderr, "writer: no line\n"), _exit(3);
     connections_.push_back(flow);
   }
