@@ -184,7 +184,7 @@ EXPECTED = {
     'backwards': lambda r: any('went back' in p for p in r['problems']),
     'flip': lambda r: r['problems'],
     'claims': lambda r: not r['confirmed'],
-    'names': lambda r: r['clean'] and r['widest'] <= 260,
+    'names': lambda r: r['clean'] and r['widest'] <= 320,
     'parts': lambda r: any('further segment' in n for n in r['notes']),
     'versions': lambda r: any('another segment version' in n for n in r['notes']),
     'descriptors': lambda r: 'none arrived' in r['attacker'],
@@ -235,7 +235,7 @@ def self_test():
             'newcomers': 3, 'hung': 0, 'problems': [], 'notes': [], 'log_lines': 0, 'confirmed': [], 'clean': True,
             'widest': 100, 'alive': True, 'pids': [7]}
     bad = [{'alive': False}, {'given_back': False}, {'rss_kib': 65 << 10}, {'turn_ms': 51}, {'moves': False}, {'status': 1},
-           {'hung': 1}, {'clean': False}, {'confirmed': ['LINK']}, {'widest': 261},
+           {'hung': 1}, {'clean': False}, {'confirmed': ['LINK']}, {'widest': 321},
            {'name': 'garbage'}, {'name': 'truncate', 'attacker': 'shrinking ALLOWED, growing refused'},
            {'name': 'flood', 'log_lines': 1000}, {'name': 'liar', 'attacker': 'to process 8'}]
     found = sum(bool(judge({**good, **one}, True)) for one in bad) + (not judge(good, True))
