@@ -9,7 +9,7 @@ PREFIX ?= /opt/railwitness
 
 help:
 	@echo 'make demo    four faults on the real NCCL over Soft-RoCE, each named by railwitness'
-	@echo '             MODE=ofi: over libfabric and TCP, without a virtual machine'
+	@echo '             MODE=ofi: over libfabric and TCP, without a virtual machine; SEED=N: the same faults again'
 	@echo 'make test    all tests: unit, sanitizers, fuzzers, the real libnccl, the virtual machine'
 	@echo 'make build   the plugin in build/release/lib and the program in build/release/bin'
 	@echo 'make install puts them under PREFIX=$(PREFIX), with a systemd unit; builds first'
@@ -24,7 +24,7 @@ install: build
 	@DESTDIR=$(DESTDIR) cmake --install build/release --prefix $(PREFIX)
 
 demo:
-	@tests/demo/run.sh $(if $(MODE),--mode $(MODE))
+	@tests/demo/run.sh $(if $(MODE),--mode '$(MODE)') $(if $(SEED),--seed '$(SEED)')
 
 test:
 	@tests/run.sh
