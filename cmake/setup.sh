@@ -10,8 +10,10 @@ say() { printf 'setup: %s\n' "$*"; }
 install_packages() {
   local wanted missing=()
   local without=none
-  [[ $what == demo-ofi ]] && without=vm   # sections of packages.txt, by the word in brackets
-  mapfile -t wanted < <(awk -v without="[$without]" '/^#/ {skip = $2 == without; next} !skip' "$root/cmake/packages.txt" | tr -s ' ' '\n')
+  # Sections of packages.txt, by the word in brackets.
+  [[ $what == demo-ofi ]] && without=vm
+  mapfile -t wanted < <(awk -v only="$([[ $what == build ]] && echo '[build]')" -v without="[$without]" \
+    '/^#/ {skip = $2 == without || (only && $2 != only); next} !skip' "$root/cmake/packages.txt" | tr -s ' ' '\n')
   for package in "${wanted[@]}"; do
     [[ $(dpkg-query -W -f '${Status}' "$package" 2>/dev/null) == 'install ok installed' ]] || missing+=("$package")
   done

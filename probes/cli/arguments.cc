@@ -19,8 +19,8 @@ constexpr char kAbout[] =
     "railwitness: a witness on every rail of a GPU training fabric.\n"
     "Says which rank, cable, NIC or switch a stalled collective waits for, and on which evidence.";
 constexpr char kExits[] =
-    "Exit status: 0 done and nothing found, 1 something is wrong in the cluster, 2 wrong usage, 3 cannot start or "
-    "reach,\n4 nothing found, but too little heard (correlate --once).";
+    "Exit status: 0 done and nothing found, 1 something was found (incident, bad check, misspelt variable, rank without\n"
+    "us), 2 wrong usage, 3 cannot start or reach, 4 nothing found, but too little heard (correlate --once).";
 
 std::string footer(const std::string& about, const std::string& lines) {
   return about + (about.empty() ? "" : "\n\n") + "Examples:\n" + lines + "\n" + kExits;

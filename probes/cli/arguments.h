@@ -14,7 +14,7 @@
 
 namespace railwitness::cli {
 
-// 0 done, nothing found; 1 something is wrong in the cluster; 2 the command line is; 3 cannot start or reach; 4 too little
+// 0 done, nothing found; 1 something was found; 2 the command line is; 3 cannot start or reach; 4 too little
 // was heard to say that nothing is wrong.
 enum ExitCode { kExitOk = 0, kExitFinding = 1, kExitUsage = 2, kExitCannot = 3, kExitBlind = 4 };
 

@@ -84,14 +84,18 @@ std::string listed(const std::vector<int>& versions) {
   return out.empty() ? "none" : out;
 }
 
+// Of an installed program, and of one that was just built.
 std::string beside_us() {
   char self[4096];
   const ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
   if (length <= 0) return "";
   std::string path(self, static_cast<size_t>(length));
   for (int i = 0; i < 2 && path.rfind('/') != std::string::npos; ++i) path.resize(path.rfind('/'));
-  path += "/lib/libnccl-net-railwitness.so";
-  return access(path.c_str(), R_OK) == 0 ? path : "";
+  for (const char* folder : {"/lib/railwitness/", "/lib/"}) {
+    const std::string plugin = path + folder + "libnccl-net-railwitness.so";
+    if (access(plugin.c_str(), R_OK) == 0) return plugin;
+  }
+  return "";
 }
 
 Check not_found(const std::string& why) {

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Documents name only files that exist, and every relative link leads somewhere.
+"""Documents name only files that exist, and every relative link leads somewhere, to a heading if it names one.
 
     documents.py SOURCE_DIR          Ends with `documents: N of M right`, exit 1 unless N = M.
 """
@@ -8,7 +8,15 @@ import re
 import sys
 
 LINK = re.compile(r'\]\(([^)#:\s]+)(?:#[^)]*)?\)')
+ANCHOR = re.compile(r'\]\(([^)#:\s]*)#([^)\s]+)\)')
 TREE = re.compile(r'`((?:include|plugin|probes|tuner|bench|tests|cmake|docs)/[\w./-]+)`')
+
+def anchors(document):
+    """What GitHub makes of the headings of a document."""
+    text = re.sub(r'^( {4}|```).*', '', document.read_text(), flags=re.M)
+    heads = re.findall(r'^#+ +(.+?) *$', text, re.M)
+    return {re.sub(r'[^\w\- ]', '', head.lower()).replace(' ', '-') for head in heads}
+
 
 root = pathlib.Path(sys.argv[1]).resolve()
 right, wrong = 0, []
@@ -21,6 +29,13 @@ for document in [*root.glob('*.md'), *(root / 'docs').rglob('*.md'), *(root / 't
                     right += 1
                 else:
                     wrong.append(f'{document.relative_to(root)}:{number}: {name} does not exist')
+        for name, anchor in ANCHOR.findall(line):
+            target = document.parent / name if name else document
+            if target.suffix == '.md' and target.exists():
+                if anchor in anchors(target):
+                    right += 1
+                else:
+                    wrong.append(f'{document.relative_to(root)}:{number}: {name} has no heading #{anchor}')
 print('\n'.join(wrong))
 print(f'documents: {right} of {right + len(wrong)} right')
 sys.exit(1 if wrong or not right else 0)

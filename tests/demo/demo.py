@@ -52,13 +52,13 @@ def parse():
     ap.add_argument('--mode', choices=beds.DEVICES, default='tap', help='of the plugin (default %(default)s)')
     ap.add_argument('--build', default=str(ROOT / 'build' / 'release'), help='build directory (default %(default)s)')
     ap.add_argument('--programs', help='directory with train_loop (default BUILD/tests/cpugpu)')
-    ap.add_argument('--out', default=str(ROOT / 'build' / 'demo'), help='gets all logs (default %(default)s)')
+    ap.add_argument('--out', help='gets all logs (default build/demo/MODE)')
     ap.add_argument('--bytes', default='2M', help='size of the collective (default %(default)s)')
     ap.add_argument('--only', choices=judge.FAULTS, action='append', help='only this fault; may be repeated')
     ap.add_argument('--dry', action='store_true', help='without railwitness')
     ap.add_argument('--timeout', type=int, default=420, help='seconds for everything (default %(default)s)')
     a = ap.parse_args()
-    a.build, a.out = os.path.abspath(a.build), os.path.abspath(a.out)
+    a.build, a.out = os.path.abspath(a.build), os.path.abspath(a.out or ROOT / 'build' / 'demo' / a.mode)
     a.programs = os.path.abspath(a.programs or os.path.join(a.build, 'tests', 'cpugpu'))
     a.program = os.path.join(a.build, 'bin', 'railwitness')
     a.plugin = os.path.join(a.build, 'lib', 'libnccl-net-railwitness.so')
@@ -79,16 +79,27 @@ def boot(a):
         if check.returncode != 0:
             print(f'demo: NOT RUN: {check.stdout.strip()}')
             return check.returncode
-        os.makedirs(a.out, exist_ok=True)
     else:
         bed = [str(HERE.parent / 'rdma_vm' / 'rdma_vm'), '--mem', '4000', '--out', a.out]
+    os.makedirs(a.out, exist_ok=True)
     print(f'demo: seed {a.seed}; boots {HOSTS} hosts on {RAILS} rails', flush=True)
     command = bed + ['--hosts', str(HOSTS), '--rails', str(RAILS), '--shuffle', str(a.seed), '--timeout', str(a.timeout), '--',
                      sys.executable, str(HERE / 'demo.py'), '--mode', a.mode, '--seed', str(a.seed), '--build', a.build,
                      '--programs', a.programs, '--out', a.out, '--bytes', a.bytes]
     for fault in a.only or []:
         command += ['--only', fault]
-    return subprocess.run(command + (['--dry'] if a.dry else [])).returncode
+    status = subprocess.run(command + (['--dry'] if a.dry else [])).returncode
+    if status not in (0, 1):   # else the summary has told it
+        print(f'demo: exit status {status}; {whereabouts(a)}')
+    return status
+
+
+def whereabouts(a):
+    """Where the logs are, and what does the same again."""
+    again = f'make demo{" MODE=" + a.mode if a.mode != "tap" else ""} SEED={a.seed}'
+    if a.only or a.dry:
+        again = f'tests/demo/demo.py --mode {a.mode} --seed {a.seed}' + ''.join(f' --only {fault}' for fault in a.only or []) + ' --dry' * a.dry
+    return f'logs are in {os.path.relpath(a.out)}; the same again: {again}'
 
 
 # --- inside -------------------------------------------------------------------------------------------------------
@@ -98,13 +109,15 @@ class Case:
 
     def __init__(self, kind, place):
         self.kind, self.place = kind, place
-        self.begin = self.injected = self.first = self.nccl_at = None
+        self.begin = None       # the command that injects the fault starts; all seconds count from here
+        self.command_s = 0.0    # and takes so long; the fault is in force somewhere within
+        self.first = self.repair = self.nccl_at = None
         self.nccl_line = ''
-        self.right, self.why = False, ''
+        self.right, self.why, self.taken_back = False, '', []
 
     def since_fault(self, moment):
-        """Seconds since the fault was in force, which took its command some tenths of a second, or more under load."""
-        return max(0.0, moment - self.injected)
+        """Seconds since the start of the injection: never less than since the fault was in force."""
+        return moment - self.begin
 
     def truth(self):
         p = self.place
@@ -123,10 +136,7 @@ def watch_nccl(case, job):
 def watch(case, bed, job, dry):
     """Until the verdict is right and has stayed so, or patience ends.  Prints what the correlator says."""
     printed = 0
-    if case.kind == 'compute':
-        end = case.injected + COMPUTE_S + 1
-    else:
-        end = case.injected + (10 if dry else PATIENCE_S)
+    end = time.monotonic() + (COMPUTE_S + 1 if case.kind == 'compute' else 10 if dry else PATIENCE_S)
     while time.monotonic() < end:
         bed.heard.wait(0.2)
         watch_nccl(case, job)
@@ -154,23 +164,24 @@ def single_nodes(bed, lines):
 def run_case(case, bed, job, chance, dry):
     time.sleep(chance.uniform(2, 5))
     job.nccl_said()   # what it said before is not about this
-    say(f'-- {case.kind}: {case.truth()}')
-    case.begin = time.monotonic()
     before = job.slowest()[1]
+    case.begin = time.monotonic()
+    say(f'-- {case.kind}: {case.truth()}')
     bed.inject(case.kind, case.place, job)
-    case.injected = time.monotonic()
+    case.command_s = time.monotonic() - case.begin
+    say(f'   injected within {case.command_s:.1f} s')
     lines = watch(case, bed, job, dry)
     moment, number, _ = job.slowest()
     stalled = time.monotonic() - moment
     if case.kind == 'blackhole' and not dry:
         single_nodes(bed, lines)
-    healed = time.monotonic()
+    case.repair = time.monotonic()
     bed.heal(case.kind, case.place, job)
     resumed = job.wait_for_iterations(2, RESUME_S)
     watch_nccl(case, job)
     nccl = f'{case.since_fault(case.nccl_at):.1f} s: {case.nccl_line[:100]}' if case.nccl_at else 'nothing'
     say(f'   NCCL itself: {nccl}')
-    resume = 'does not resume' if resumed is None else f'resumes {max(0, resumed - healed):.1f} s after the repair'
+    resume = 'does not resume' if resumed is None else f'resumes {resumed - case.repair:.1f} s after the repair'
     say(f'   job: {number - before} iterations during the fault, stalled for {stalled:.1f} s; {resume}')
     if dry:
         case.right, case.why = resumed is not None, 'job does not resume'
@@ -186,6 +197,13 @@ def wait_for_calm(bed, seconds=30):
         bed.heard.wait(0.5)
     for incident in standing:
         say(f'   still open: {judge.describe(incident)}')
+
+
+def tell_taken_back(case, bed):
+    """Until now: a wrong suspicion is sometimes dropped only after the repair."""
+    case.taken_back = judge.taken_back(bed.heard.since(case.begin), case.repair)
+    for what in case.taken_back:
+        say(f'   taken back: {judge.describe(what)}')
 
 
 def make_cases(a, chance):
@@ -220,26 +238,34 @@ def inside(a):
         now = job.slowest()
         say(f'job: {HOSTS} ranks, an iteration of {a.bytes} takes {(now[0] - begin[0]) / max(1, now[1] - begin[1]):.2f} s')
         for case in cases:
-            if not run_case(case, bed, job, chance, a.dry):
+            resumed = run_case(case, bed, job, chance, a.dry)
+            if resumed:
+                wait_for_calm(bed)
+            tell_taken_back(case, bed)
+            if not resumed:
                 break
-            wait_for_calm(bed)
         wrong = max(job.progress(rank)[2] for rank in range(HOSTS))
         ended = job.stop()
         say(f'job: {job.slowest()[1] + 1} iterations, {wrong} wrong elements, {"ended well" if ended else "did NOT end well"}')
     finally:
         bed.stop()
         subprocess.run(['cp', '-r', job.directory, a.out])
-    return summary(cases, a.dry)
+    return summary(cases, a)
 
 
-def summary(cases, dry):
+def summary(cases, a):
     print()
     for case in cases:
         took = f'{case.since_fault(case.first):5.1f} s' if case.first else '      -'
         nccl = f'{case.since_fault(case.nccl_at):.1f} s' if case.nccl_at else 'silent'
-        print(f'{case.kind:10} {took}  NCCL: {nccl:8} {case.truth()}{"" if case.right else "   WRONG: " + case.why}')
+        back = '' if a.dry else f'  {len(case.taken_back)} taken back'
+        print(f'{case.kind:10} {took}{back}  NCCL: {nccl:8} {case.truth()}{"" if case.right else "   WRONG: " + case.why}')
+    command_s = max(case.command_s for case in cases)
+    print(f'Seconds count from the start of the command that injects the fault (it took {command_s:.1f} s at most, and is part of them)')
+    print('to the arrival of the line that names it and stayed right; "taken back" are verdicts that the correlator withdrew or changed.')
+    print(f'demo: {whereabouts(a)}')
     right = sum(case.right for case in cases)
-    print(f'demo: {right} of {len(cases)} ' + ('faults survived' if dry else 'verdicts right'), flush=True)
+    print(f'demo: {right} of {len(cases)} ' + ('faults survived' if a.dry else 'verdicts right'), flush=True)
     return 0 if right == len(cases) else 1
 
 

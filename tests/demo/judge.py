@@ -3,11 +3,13 @@
     right, why = verdict(kind, place, lines)
 
 lines: (moment, speaker, object) that arrived between the fault and its repair.  What counts is the correlator's last
-word on each incident.
+word on each incident: all that stand must be right.  taken_back(lines) has what it had said otherwise before.
 """
 
 FAULTS = ('carrier', 'blackhole', 'stop', 'compute')
 STANDING = ('suspected', 'confirmed')
+FABRIC = ('LINK', 'SWITCH')
+ACCUSES_NOBODY = ('UNKNOWN', 'WAIT', 'NONE')
 
 
 def incidents(lines, speaker='correlate'):
@@ -17,6 +19,30 @@ def incidents(lines, speaker='correlate'):
         if who == speaker and what.get('type') == 'incident':
             last[what.get('id')] = what
     return [what for what in last.values() if what.get('state') in STANDING]
+
+
+def is_other(before, after):
+    """True if an incident that goes on says something else than before, not only something sharper."""
+    was, now = before.get('class'), after.get('class')
+    return was != now and was not in ACCUSES_NOBODY and not (was in FABRIC and now in FABRIC)
+
+
+def taken_back(lines, repair, speaker='correlate'):
+    """The verdicts that did not last, as they were said: withdrawn at any time, replaced by another in the same incident, or
+    over before `repair`, the moment at which the fault was undone."""
+    last, gone = {}, []
+    for moment, who, what in lines:
+        if who != speaker or what.get('type') != 'incident':
+            continue
+        before, now = last.get(what.get('id')), what
+        is_over = now.get('state') == 'withdrawn' or (now.get('state') not in STANDING and moment < repair)
+        if before is not None and (is_over or is_other(before, now)):
+            gone.append(before)
+        if now.get('state') in STANDING:
+            last[what.get('id')] = now
+        else:
+            last.pop(what.get('id'), None)
+    return gone
 
 
 def waits(lines):
@@ -44,18 +70,12 @@ def describe(incident):
 
 def verdict(kind, place, lines):
     standing = incidents(lines)
-    if kind in ('carrier', 'blackhole'):
-        if not standing:
-            return False, 'no incident'
-        return (True, '') if is_port(standing[-1], place) else (False, describe(standing[-1]))
-    if kind == 'stop':
-        links = [i for i in standing if i.get('class') in ('LINK', 'SWITCH')]
-        if links:
-            return False, describe(links[0])
-        hung = [i for i in standing if i.get('class') == 'RANK_HUNG']
-        if not hung:
-            return False, describe(standing[-1]) if standing else 'no incident'
-        return (True, '') if is_rank(hung[-1], place) else (False, describe(hung[-1]))
+    if kind != 'compute':
+        is_it = is_rank if kind == 'stop' else is_port
+        wrong = [i for i in standing if not is_it(i, place)]
+        if wrong:
+            return False, describe(wrong[-1])
+        return (True, '') if standing else (False, 'no incident')
     # A rank that computes is no incident, not even one that was taken back.
     raised = [what for _, who, what in lines
               if who == 'correlate' and what.get('type') == 'incident' and what.get('state') in STANDING]

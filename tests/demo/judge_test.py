@@ -26,7 +26,8 @@ def edge(**changes):
 
 
 def lines(*what, speaker='correlate'):
-    return [(float(i), speaker, w) for i, w in enumerate(what)]
+    """Said one a second; '-' is a second in which nothing was said."""
+    return [(float(i), speaker, w) for i, w in enumerate(what) if w != '-']
 
 
 CASES = [
@@ -44,6 +45,9 @@ CASES = [
     ('right, then wrong', 'blackhole', lines(LINK, edge(node='host1')), False, None),
     ('right, then taken back', 'blackhole', lines(LINK, but(LINK, state='withdrawn')), False, None),
     ('a wrong one taken back', 'blackhole', lines(but(HUNG, state='suspected'), but(HUNG, state='withdrawn'), LINK), True, 2.0),
+    ('a wrong one that stands beside it', 'blackhole', lines(but(HUNG, state='suspected'), LINK), False, None),
+    ('a rank called hung beside a stopped one', 'stop',
+     lines(HUNG, but(HUNG, id='i3', culprit=[dict(kind='rank', rank=1, node='host1')])), False, None),
     ('the rank', 'stop', lines(WAIT, HUNG), True, 1.0),
     ('another rank', 'stop', lines(but(HUNG, culprit=[dict(kind='rank', rank=1, node='host1')])), False, None),
     ('a stopped rank blamed on a link', 'stop', lines(HUNG, LINK), False, None),
@@ -56,6 +60,23 @@ CASES = [
     ('computing called hung and taken back', 'compute', lines(WAIT, HUNG, but(HUNG, state='withdrawn')), False, 0.0),
 ]
 
+REPAIR = 5.0
+TAKEN_BACK = [
+    ('nothing said', lines(), 0),
+    ('one that stands', lines(LINK), 0),
+    ('a sharper word is no other one', lines(edge(switch_port=''), but(LINK, state='suspected'), LINK), 0),
+    ('a switch, then its port', lines(but(LINK, **{'class': 'SWITCH'}), LINK), 0),
+    ('one that nobody is accused in, then the port', lines(but(LINK, **{'class': 'UNKNOWN'}), LINK), 0),
+    ('one that is over after the repair', lines(LINK, *['-'] * 9, but(LINK, state='recovered'), but(LINK, state='closed')), 0),
+    ('one that is over before the repair', lines(LINK, but(LINK, state='recovered'), but(LINK, state='closed')), 1),
+    ('one that is withdrawn after the repair', lines(LINK, *['-'] * 9, but(LINK, state='withdrawn')), 1),
+    ('one that is withdrawn', lines(but(HUNG, state='suspected'), but(HUNG, state='withdrawn'), LINK), 1),
+    ('one that was over before it was withdrawn', lines(LINK, but(LINK, state='recovered'), but(LINK, state='withdrawn')), 1),
+    ('another class in the same incident', lines(but(HUNG, state='suspected'), but(LINK, id='i2')), 1),
+    ('twice the same', lines(*[but(HUNG, state='suspected', id=i) for i in 'ab'], *[but(HUNG, state='withdrawn', id=i) for i in 'ab']), 2),
+    ('a node alone does not count', lines(HUNG, but(HUNG, state='withdrawn'), speaker='host2'), 0),
+]
+
 right = 0
 for name, kind, said, wanted, moment in CASES:
     got = judge.verdict(kind, PLACE, said)[0], judge.first_right(kind, PLACE, said)
@@ -63,5 +84,11 @@ for name, kind, said, wanted, moment in CASES:
         right += 1
     else:
         print(f'WRONG {name}: {got}, wanted {(wanted, moment)}')
-print(f'demo_judge: {right} of {len(CASES)} right')
-sys.exit(0 if right == len(CASES) else 1)
+for name, said, wanted in TAKEN_BACK:
+    got = len(judge.taken_back(said, REPAIR))
+    if got == wanted:
+        right += 1
+    else:
+        print(f'WRONG taken back, {name}: {got}, wanted {wanted}')
+print(f'demo_judge: {right} of {len(CASES) + len(TAKEN_BACK)} right')
+sys.exit(0 if right == len(CASES) + len(TAKEN_BACK) else 1)

@@ -2,10 +2,16 @@
 # What `make demo` runs: set-up, build, demo. Options go to demo.py: tests/demo/run.sh --mode ofi --seed 7
 set -euo pipefail
 cd "$(dirname "$0")/../.."
-mode=tap
-for ((i = 1; i <= $#; i++)); do
-  case ${!i} in --mode) ((i == $#)) || { n=$((i + 1)); mode=${!n}; } ;; --mode=*) mode=${!i#--mode=} ;; esac
+# Refused before set-up and build, which take minutes.
+mode=tap seed=0
+for ((i = 1, n = 2; i <= $#; i++, n++)); do
+  case ${!i} in
+    --mode) mode=${!n:-} ;; --mode=*) mode=${!i#--mode=} ;;
+    --seed) seed=${!n:-} ;; --seed=*) seed=${!i#--seed=} ;;
+  esac
 done
+case $mode in tap | ofi) ;; *) echo "demo: there is no mode '$mode'; modes are: tap ofi" >&2; exit 2 ;; esac
+[[ $seed =~ ^[0-9]+$ ]] || { echo "demo: '$seed' is no seed; a whole number is meant" >&2; exit 2; }
 if [[ ${WITHOUT_NCCL:-} == 1 || ( ${WITHOUT_VM:-} == 1 && $mode != ofi ) ]]; then
   echo 'demo: it needs the real libnccl and the virtual machine; run it without WITHOUT_NCCL and WITHOUT_VM' >&2
   echo 'demo: without a virtual machine: make demo MODE=ofi' >&2

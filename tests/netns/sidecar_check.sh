@@ -2,7 +2,9 @@
 # usage: sidecar_check.sh RAILWITNESS
 program=$1
 lldp start || exit 1
-onhost 1 bash -c 'mkdir -p /run/railwitness; exec "$@"' - "$program" sidecar --rail h1r1 --rail h1r0 --rail nowhere \
+# With the capabilities that cmake/railwitness-sidecar.service.in leaves.
+onhost 1 bash -c 'mkdir -p /run/railwitness; exec "$@"' - \
+  setpriv --bounding-set=-all,+dac_override --inh-caps=-all --no-new-privs -- "$program" sidecar --rail h1r1 --rail h1r0 --rail nowhere \
   --lldp-interval-ms 500 --json >/dev/null 2>"$BED_SCRATCH/sidecar.log" &
 sidecar=$!
 for ((i = 0; i < 50; i++)); do onhost 1 test -S /run/railwitness/control.sock && break; sleep 0.1; done
@@ -16,6 +18,7 @@ until_is() { for ((i = 0; i < 50; i++)); do [ "$(facts "$2")" = "$1" ] && return
 check() { echo "$1|$2|$3"; }
 truth() { rail where 1 $1; }
 until_is 2 'len(f["edges"])'
+check 'sidecar: has CAP_DAC_OVERRIDE alone' 2 "$((0x$(sed -n 's/^CapEff:\t//p' /proc/$(pgrep -o -f "^$program sidecar --rail h1r1")/status)))"
 check 'sidecar: rails in the order given' '[("h1r1", 0), ("h1r0", 1), ("nowhere", 2)]' "$(facts '[(r["device"], r.get("index", 0)) for r in f["rails"]]' | tr "'" '"')"
 check 'sidecar: they are interfaces' 'netdev netdev netdev' "$(facts '" ".join(r["kind"] for r in f["rails"])')"
 check 'sidecar: state and addresses' 'ACTIVE up True' "$(facts 'rails["h1r0"]["state"] + " " + rails["h1r0"]["phys_state"] + " " + str("0000:0000:0000:0000:0000:ffff:0a00:0002" in rails["h1r0"]["gids"])')"
