@@ -115,7 +115,7 @@ TEST(FactsJson, WhatIsNotKnownIsAbsentAndStaysUnknown) {
   NodeFacts facts;
   facts.node = "n";
   EXPECT_EQ(to_json(facts),
-            R"({"edges":[],"node":"n","notes":[],"ping_ports":[],"pings":[],"processes":[],"rails":[]})")
+            R"({"node":"n","rails":[],"edges":[],"processes":[],"ping_ports":[],"pings":[],"notes":[]})")
       << "but lists are there, for who goes through them";
   facts.processes.emplace_back();
   facts.processes[0].flows.emplace_back();
