@@ -6,6 +6,7 @@
 #include <cstdarg>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <mutex>
@@ -135,6 +136,11 @@ Result wait_for_error(const std::function<Result()>& call, double* after) {
   while (result == nccl::kSuccess && seconds() - start < 15) result = call();
   *after = seconds() - start;
   return result;
+}
+
+bool uses(const char* provider) {
+  const char* text = getenv("RAILWITNESS_OFI_PROVIDER");
+  return text && strstr(text, provider);
 }
 
 int open_descriptors() {

@@ -43,6 +43,7 @@ bool test_once(void* request, int* bytes);  // done?
 // Calls until that gives an error, for at most 15 seconds; how many it took, in `after`.
 Result wait_for_error(const std::function<Result()>& call, double* after);
 
+bool uses(const char* provider);  // whether RAILWITNESS_OFI_PROVIDER has it in its name
 int open_descriptors();
 long resident_kb();
 double seconds();

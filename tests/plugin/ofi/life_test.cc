@@ -20,11 +20,6 @@ int cycles() {
   return text ? atoi(text) : 1000;
 }
 
-bool uses(const char* provider) {
-  const char* text = getenv("RAILWITNESS_OFI_PROVIDER");
-  return text && strstr(text, provider);
-}
-
 TEST(Devices, HaveNamesOfTheirOwnAndEveryProperty) {
   int count = 0;
   ASSERT_EQ(transport().devices(&count), nccl::kSuccess);

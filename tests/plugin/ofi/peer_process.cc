@@ -127,6 +127,7 @@ void do_nothing_more() {
   _exit(0);
 }
 
+// What the sockets between the processes hold at most, while the other end does nothing.
 void move_a_little(void* request) {
   for (int i = 0; i < 20; i++) test_once(request, nullptr);
 }
