@@ -243,7 +243,9 @@ TEST_F(SegmentReaderTest, LivesThroughAJobThatWritesNoiseAndPunchesHolesAllTheTi
     munmap(mapped, size);
   });
   started.arrive_and_wait();
-  for (int i = 0; i < 3000; ++i) {
+  // Where the processor is shared, the job may not have written anything in 3000 readings.
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  for (int i = 0; i < 3000 || (process_.segment_problem.empty() && std::chrono::steady_clock::now() < end); ++i) {
     ASSERT_TRUE(reader_->read({{1'000'000, kCreated, 0.5}, kStart, kNow}, buffer_, process_).ok());
     ASSERT_LE(process_.flows.size(), size_t{RAILWITNESS_FLOW_CAPACITY});
     for (const model::Flow& flow : process_.flows) ASSERT_LE(flow.last_post_mono_ns.value_or(0), kNow);
