@@ -16,7 +16,8 @@ namespace {
 
 constexpr int kFirstAttemptMs = 50;   // at init: so that short jobs are witnessed too
 constexpr int kWelcomeMs = 2000;      // later, in the helper
-constexpr int kRetryMs = 1000, kRetryMostMs = 5000;
+constexpr int kSoonMs = 100, kRetryMs = 1000;  // after a loss, then twice as long, up to a second
+constexpr int kRetryMostMs = 5000;             // where a sidecar is that does not want us
 constexpr int kLastSettleMs = 800;
 constexpr int kSettleMs[] = {20, 180, kLastSettleMs};  // after a switch: 20 ms, 200 ms, 1 s
 constexpr uint64_t kAskAgainNs = 10'000'000'000;  // after a refusal
@@ -124,22 +125,28 @@ bool await_loss_for(int ms) {
   return false;
 }
 
-void await_loss() {
+// True: everything had settled before.
+bool await_loss() {
   for (const int ms : kSettleMs) {
-    if (await_loss_for(ms)) return;
+    if (await_loss_for(ms)) return false;
     settle(ms == kLastSettleMs);
   }
   while (!await_loss_for(kRetryMostMs)) {
   }
+  return true;
 }
 
-bool find_sidecar() {
+// How long until the next attempt, in milliseconds; 0: connected. Where nobody is, an attempt costs microseconds, and what
+// nobody witnesses ends a second after a sidecar comes.
+int find_sidecar(int waited_ms) {
   Status status = link.is_open() ? Status::ok() : link.connect(knobs);
-  Memory* memory = status.is_ok() ? link.await_memory(kWelcomeMs, status) : nullptr;
-  if (memory && adopt(memory)) return true;
+  const bool is_there = status.is_ok();
+  Memory* memory = is_there ? link.await_memory(kWelcomeMs, status) : nullptr;
+  if (memory && adopt(memory)) return 0;
   description = memory ? "sidecar lost" : status.is_ok() ? "sidecar does not answer" : status.what();
   close_link();
-  return false;
+  if (!is_there || memory) return waited_ms < kRetryMs / 2 ? waited_ms * 2 : kRetryMs;
+  return waited_ms < kRetryMostMs ? waited_ms + kRetryMs : kRetryMostMs;
 }
 
 [[noreturn]] void* keep(void*) {
@@ -147,18 +154,18 @@ bool find_sidecar() {
   int wait_ms = kRetryMs;
   for (;;) {
     if (connected) {
-      await_loss();
+      wait_ms = await_loss() ? kSoonMs : kRetryMs;
       connected = false;
       close_link();
       description = "sidecar lost";
       note_sidecar_lost(ticks());
-      wait_ms = kRetryMs;
     }
     if (!link.is_open()) {
       poll(nullptr, 0, wait_ms);
-      settle(true);  // if the sidecar was lost before: one memory in use and one to come are all there ever are
+      // If the sidecar was lost before: one memory in use and one to come are all there ever are.
+      if (wait_ms >= kRetryMs) settle(true);
     }
-    if (!find_sidecar()) wait_ms = wait_ms < kRetryMostMs ? wait_ms + kRetryMs : kRetryMostMs;
+    wait_ms = find_sidecar(wait_ms);
   }
 }
 
@@ -194,7 +201,7 @@ Status begin_locked() {
   if (!memory) return Status::failed("no memory for the segment");
   start(memory);
   set_growth(grow);
-  if (connected) note_sidecar_found(ticks());
+  connected ? note_sidecar_found(ticks()) : note_alone(ticks());
   start_helper();
   return Status::ok();
 }

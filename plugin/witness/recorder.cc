@@ -70,6 +70,10 @@ void note_context_tapped() {
   if (const Lock lock; lock) add_relaxed(current()->writer->contexts, 1);
 }
 
+void note_alone(uint64_t since_ticks) {
+  if (const Lock lock; lock) store_relaxed(current()->writer->alone_begin_ticks, since_ticks);
+}
+
 void note_sidecar_lost(uint64_t when_ticks) {
   const Lock lock;
   if (!lock) return;

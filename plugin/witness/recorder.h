@@ -68,6 +68,7 @@ void settle(bool last);
 void record_event(const ControlEvent& event);
 void note_attached(railwitness_attach how);
 void note_context_tapped();
+void note_alone(uint64_t since_ticks);  // at the start: no sidecar yet
 void note_sidecar_lost(uint64_t when_ticks);
 void note_sidecar_found(uint64_t when_ticks);
 

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <deque>
 #include <string>
+#include <utility>
 
 #include "absl/status/statusor.h"
 #include "probes/host/proc_stat.h"
@@ -23,6 +24,9 @@ enum class Presence {
 class ProcessWatch {
  public:
   ProcessWatch(std::string proc_root, int32_t pid);
+  // Of a process that was watched before, by somebody else.
+  ProcessWatch(std::string proc_root, int32_t pid, uint64_t start_time)
+      : proc_root_(std::move(proc_root)), pid_(pid), start_time_(start_time) {}
 
   uint64_t start_time() const { return start_time_; }  // 0: could not be read when watching began
   // CLOCK_MONOTONIC at the start of the process; 0 if not known.

@@ -20,8 +20,8 @@ bool older_than_a_moment(const std::optional<int64_t>& since_mono_ns, int64_t no
 
 }  // namespace
 
-ProcessTable::Entry::Entry(HandOver hand_over, const std::string& proc_root)
-    : watch(proc_root, hand_over.pid), reader(std::move(hand_over.segment)), connection(hand_over.connection) {
+ProcessTable::Entry::Entry(HandOver hand_over, host::ProcessWatch watch_of_it)
+    : watch(std::move(watch_of_it)), reader(std::move(hand_over.segment)), connection(hand_over.connection) {
   facts.pid = hand_over.pid;
   facts.uid = hand_over.uid;
   facts.job = std::move(hand_over.job);
@@ -31,21 +31,59 @@ ProcessTable::Entry::Entry(HandOver hand_over, const std::string& proc_root)
 
 std::optional<uint64_t> ProcessTable::add(HandOver hand_over, int64_t now_mono_ns) {
   std::optional<uint64_t> replaced;
-  Entry& entry = entries_.emplace_back(std::move(hand_over), proc_root_);
+  host::ProcessWatch watch(proc_root_, hand_over.pid);
+  ring::Segment& segment = hand_over.segment;
+  std::string name = manager_.keep({hand_over.pid, watch.start_time(), hand_over.uid, hand_over.job}, segment);
+  Entry& entry = entries_.emplace_back(std::move(hand_over), std::move(watch));
   entry.number = ++entries_ever_;
-  const auto earlier = std::find_if(entries_.begin(), std::prev(entries_.end()), [&entry](const Entry& other) {
-    return other.reader && other.facts.start_time != 0 && other.facts.pid == entry.facts.pid &&
-           other.facts.start_time == entry.facts.start_time;
-  });
-  if (earlier != std::prev(entries_.end())) {
+  entry.kept.push_back(std::move(name));
+  if (Entry* earlier = find_same(entry)) {
     if (earlier->connected) replaced = earlier->connection;
+    entry.restored_mono_ns = earlier->restored_mono_ns;
     give_back(*earlier);
-    entries_.erase(earlier);
+    entries_.remove_if([earlier](const Entry& other) { return &other == earlier; });
   }
   Shares lines(kMaxLines);
   update(entry, now_mono_ns, lines);
   changed_ = true;
   return replaced;
+}
+
+ProcessTable::Entry* ProcessTable::find_same(const Entry& entry) {
+  const auto found = std::find_if(entries_.begin(), entries_.end(), [&entry](const Entry& other) {
+    return &other != &entry && other.reader && other.facts.start_time != 0 && other.facts.pid == entry.facts.pid &&
+           other.facts.start_time == entry.facts.start_time;
+  });
+  return found == entries_.end() ? nullptr : &*found;
+}
+
+bool ProcessTable::restore(StoredSegment stored, int64_t now_mono_ns) {
+  const SegmentOwner& owner = stored.owner;
+  const uint32_t part = stored.segment.part;
+  const auto found = std::find_if(entries_.begin(), entries_.end(), [&owner](const Entry& entry) {
+    return entry.reader && entry.owner() == owner;
+  });
+  const bool fits = part == 0 ? seats_.try_take(owner.uid)
+                              : found != entries_.end() && found->parts == part && seats_.try_take_part(owner.uid, part);
+  if (!fits) return manager_.forget(stored.name), false;
+  if (part != 0) {
+    found->kept.push_back(std::move(stored.name));
+    ++found->parts;
+    found->reader->add_part(std::move(stored.segment));
+    return true;
+  }
+  if (found != entries_.end()) {  // the sidecar before was killed between taking the new one and giving up the old one
+    give_back(*found);
+    entries_.erase(found);
+  }
+  host::ProcessWatch watch(proc_root_, owner.pid, owner.start_time);
+  Entry& entry = entries_.emplace_back(HandOver{0, owner.pid, owner.uid, owner.job, std::move(stored.segment)}, std::move(watch));
+  entry.number = ++entries_ever_;
+  entry.kept.push_back(std::move(stored.name));
+  entry.connected = false;
+  entry.restored_mono_ns = now_mono_ns;
+  changed_ = true;
+  return true;
 }
 
 void ProcessTable::add_part(FurtherSegment further) {
@@ -55,12 +93,15 @@ void ProcessTable::add_part(FurtherSegment further) {
   // A child that a gone process left behind may hold its socket and ask.
   if (found == entries_.end()) return seats_.give_back_part(further.uid, further.segment.part);
   ++found->parts;
+  found->kept.push_back(manager_.keep(found->owner(), further.segment));
   found->reader->add_part(std::move(further.segment));
 }
 
 void ProcessTable::give_back(Entry& entry) {
   seats_.give_back(entry.facts.uid);
   for (uint32_t part = 1; part < entry.parts; ++part) seats_.give_back_part(entry.facts.uid, part);
+  for (const std::string& name : entry.kept) manager_.forget(name);
+  entry.kept.clear();
 }
 
 void ProcessTable::lose_connection(uint64_t connection, int64_t now_mono_ns) {
@@ -79,10 +120,18 @@ uint64_t ProcessTable::read_segment(Entry& entry, int64_t now_mono_ns, Shares& l
   const ring::ReadContext context{clock_.rate(), entry.start_mono_ns, now_mono_ns, most};
   // A segment that cannot be read is told in the facts, as segment_problem.
   (void)entry.reader->read(context, buffer_, entry.facts);
+  tell_when_unwitnessed(entry);
   entry.lines = entry.reader->lines_in_use();
   const auto read = static_cast<uint32_t>(std::min<uint64_t>(entry.lines, most));
   lines.try_take(entry.facts.uid, read);
   return entry.lines - read;
+}
+
+// What the process takes for a span without a sidecar has ended for its segment when that was read again.
+void ProcessTable::tell_when_unwitnessed(Entry& entry) const {
+  std::optional<int64_t>&end = entry.facts.alone_end_mono_ns, &begin = entry.facts.alone_begin_mono_ns;
+  if (entry.restored_mono_ns == 0 || !begin || *begin >= entry.restored_mono_ns) return;
+  end = std::min(end.value_or(entry.restored_mono_ns), entry.restored_mono_ns);
 }
 
 uint64_t ProcessTable::update(Entry& entry, int64_t now_mono_ns, Shares& lines) {

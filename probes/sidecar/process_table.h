@@ -19,15 +19,20 @@
 #include "probes/ring/tick_clock.h"
 #include "probes/sidecar/handover_server.h"
 #include "probes/sidecar/seats.h"
+#include "probes/sidecar/service_manager.h"
 
 namespace railwitness::sidecar {
 
 class ProcessTable {
  public:
-  ProcessTable(std::string proc_root, Seats& seats) : proc_root_(std::move(proc_root)), seats_(seats) {}
+  ProcessTable(std::string proc_root, Seats& seats, const ServiceManager& manager)
+      : proc_root_(std::move(proc_root)), seats_(seats), manager_(manager) {}
 
   // Returns the connection that this one replaces, if the process had one: a process has one segment.
   std::optional<uint64_t> add(HandOver hand_over, int64_t now_mono_ns);
+  // Of a sidecar before this one, in the order in which they were handed out. Takes its seat itself; without one, or if it
+  // does not fit to what is here, it leaves the store. True: it is read from now on.
+  bool restore(StoredSegment stored, int64_t now_mono_ns);
   // Of a process that is here; of another one the blocks are given back.
   void add_part(FurtherSegment further);
   void lose_connection(uint64_t connection, int64_t now_mono_ns);
@@ -64,18 +69,23 @@ class ProcessTable {
 
  private:
   struct Entry {
-    Entry(HandOver hand_over, const std::string& proc_root);
+    Entry(HandOver hand_over, host::ProcessWatch watch_of_it);
+    SegmentOwner owner() const { return {facts.pid, facts.start_time, facts.uid, facts.job}; }
     uint64_t number = 0;  // in the order of their coming
     model::Process facts;
     host::ProcessWatch watch;
     std::optional<ring::SegmentReader> reader;  // until it is gone
     uint32_t parts = 1;
+    std::vector<std::string> kept;  // names in the store of descriptors
     uint64_t lines = 0;  // in use
     uint64_t connection = 0;
     bool connected = true;
     int64_t start_mono_ns = 0;
     int64_t gone_mono_ns = 0;
+    int64_t restored_mono_ns = 0;  // read since then, whether the process knows this sidecar or not; 0: was not restored
   };
+  Entry* find_same(const Entry& entry);  // another one of the same process, not gone
+  void tell_when_unwitnessed(Entry& entry) const;
   uint64_t read_segment(Entry& entry, int64_t now_mono_ns, Shares& lines);  // returns how many lines were not read
   void give_back(Entry& entry);
   void trim_gone();
@@ -87,6 +97,7 @@ class ProcessTable {
 
   std::string proc_root_;
   Seats& seats_;
+  const ServiceManager& manager_;
   std::list<Entry> entries_;  // in the order of their coming
   ring::TickClock clock_;
   ring::CopyBuffer buffer_;

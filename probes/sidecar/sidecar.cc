@@ -32,6 +32,7 @@
 #include "probes/sidecar/rail_watch.h"
 #include "probes/sidecar/seats.h"
 #include "probes/sidecar/self_watch.h"
+#include "probes/sidecar/service_manager.h"
 #include "probes/sidecar/speaker.h"
 #include "railwitness/abi/handover.h"
 
@@ -105,7 +106,7 @@ class Loop {
       : options_(std::move(options)),
         log_(std::move(log)),
         seats_(seats_within_limits(std::max(options_.max_processes, 1u), *log_)),
-        processes_(options_.proc_root, seats_),
+        processes_(options_.proc_root, seats_, manager_),
         rails_({options_.node, options_.sysfs_root, options_.answer_pings, options_.rails}),
         lldp_(options_.lldp_command, std::max<int64_t>(options_.lldp_interval_ms, 100) * kNsPerMs),
         speaker_(options_.node, options_.json, stdout),
@@ -118,6 +119,7 @@ class Loop {
  private:
   void wait(int64_t until_mono_ns) const;
   void turn(int64_t now_mono_ns);
+  void take_over();
   void mend_sockets();
   void serve_jobs(int64_t now_mono_ns);
   void assemble(int64_t now_mono_ns);
@@ -128,6 +130,7 @@ class Loop {
   Options options_;
   std::shared_ptr<spdlog::logger> log_;
   Seats seats_;
+  ServiceManager manager_;
   ProcessTable processes_;
   RailWatch rails_;
   LldpWatch lldp_;
@@ -161,6 +164,7 @@ absl::Status Loop::open() {
   if (!control.ok()) return control.status();
   handover_ = *std::move(handover);
   control_ = *std::move(control);
+  take_over();
   if (options_.nats_url.empty()) return absl::OkStatus();
   auto bus = bus::open_node_bus(options_.nats_url, options_.node);
   if (!bus.ok()) return bus.status();
@@ -168,7 +172,18 @@ absl::Status Loop::open() {
   return absl::OkStatus();
 }
 
+// Segments of the sidecar before this one.
+void Loop::take_over() {
+  size_t useless = 0, taken = 0;
+  std::vector<StoredSegment> stored = manager_.take_stored(useless);
+  const size_t count = stored.size();
+  for (StoredSegment& segment : stored) taken += processes_.restore(std::move(segment), start_mono_ns_) ? 1 : 0;
+  if (taken > 0) log_->info("{} segments of the sidecar before are read on", taken);
+  if (useless + count > taken) log_->warn("{} stored segments cannot be used and are given up", useless + count - taken);
+}
+
 void Loop::run(const std::function<bool()>& should_stop) {
+  manager_.tell_ready();
   log_->info("node {} hands out segments on {} and serves facts on {}", options_.node, options_.socket,
              options_.control_socket);
   int64_t ask_mono_ns = 0;

@@ -327,7 +327,8 @@ TEST_F(FurtherSegments, OfAJobThatAsksAndDiesAreGivenBack) {
   const int32_t pid = getpid();
   Seats seats(4);
   ASSERT_TRUE(seats.try_take(1) && seats.try_take_part(1, 1));
-  ProcessTable table("/nowhere", seats);
+  const ServiceManager manager;
+  ProcessTable table("/nowhere", seats, manager);
   table.add({9, pid, 1, "job", *ring::make_segment(1, "")}, now_mono_ns());
   table.add_part({9, 1, *ring::make_segment(2, "", 1)});
   table.lose_connection(9, now_mono_ns());

@@ -77,7 +77,8 @@ class ProcessTableTest : public testing::Test {
   }
 
   Seats seats_{64};
-  ProcessTable table_{"/proc", seats_};
+  ServiceManager manager_;
+  ProcessTable table_{"/proc", seats_, manager_};
 };
 
 TEST_F(ProcessTableTest, JoinsASegmentWithItsProcess) {
@@ -266,6 +267,88 @@ TEST_F(ProcessTableTest, ReadsManyInSeveralTurnsAndMissesNone) {
   size_t all = 0;
   for (const model::Process& process : table_.facts()) all += process.flows.size() == 1024;
   EXPECT_EQ(all, kProcesses - 1) << "the one that is gone keeps fewer";
+}
+
+class RestoredProcess : public ProcessTableTest {
+ protected:
+  StoredSegment stored(const SegmentOwner& owner, ring::Segment segment) {
+    return {owner, stored_name(owner, segment), std::move(segment)};
+  }
+  static SegmentOwner owner_of(int32_t pid, uint64_t start_time) { return {pid, start_time, 1000, "job"}; }
+  static uint64_t start_time_of(int32_t pid) { return host::ProcessWatch("/proc", pid).start_time(); }
+};
+
+TEST_F(RestoredProcess, IsReadBeforeItComesOverAndHasOneSeatAfterwards) {
+  const Child child;
+  const SegmentOwner owner = owner_of(child.pid(), start_time_of(child.pid()));
+  ASSERT_TRUE(table_.restore(stored(owner, full_segment(0, 256)), now_mono_ns()));
+  ASSERT_TRUE(table_.restore(stored(owner, full_segment(1, 512)), now_mono_ns()));
+  table_.read(now_mono_ns());
+  EXPECT_NE(only().state, ProcessState::kGone);
+  EXPECT_THAT(only().flows, SizeIs(256 + 512));
+  EXPECT_EQ(seats_.taken(), 1u);
+  EXPECT_EQ(seats_.blocks_taken(), 2u);
+  EXPECT_EQ(table_.add(hand_over(child.pid(), 1), now_mono_ns()), std::nullopt) << "no connection is to be closed";
+  EXPECT_EQ(only().pid, child.pid());
+  EXPECT_EQ(seats_.taken(), 1u);
+  EXPECT_EQ(seats_.blocks_taken(), 0u);
+}
+
+TEST_F(RestoredProcess, ThatEndedMeanwhileIsToldAsGoneWithWhatItLeft) {
+  Child child;
+  const SegmentOwner owner = owner_of(child.pid(), start_time_of(child.pid()));
+  child.end();
+  ASSERT_TRUE(table_.restore(stored(owner, full_segment(0, 256)), now_mono_ns()));
+  table_.read(now_mono_ns());
+  EXPECT_EQ(only().state, ProcessState::kGone);
+  EXPECT_THAT(only().flows, SizeIs(256));
+  EXPECT_EQ(seats_.taken(), 0u);
+}
+
+TEST_F(RestoredProcess, IsNotAnotherOneThatHasItsNumberNow) {
+  const Child child;
+  ASSERT_TRUE(table_.restore(stored(owner_of(child.pid(), start_time_of(child.pid()) + 1), full_segment(0, 256)), now_mono_ns()));
+  table_.read(now_mono_ns());
+  EXPECT_EQ(only().state, ProcessState::kGone);
+}
+
+TEST_F(RestoredProcess, IsTheOneOfTheLastSegmentWhereTheStoreHasTwo) {
+  const Child child;
+  const SegmentOwner owner = owner_of(child.pid(), start_time_of(child.pid()));
+  ASSERT_TRUE(table_.restore(stored(owner, full_segment(0, 256)), now_mono_ns()));
+  ASSERT_TRUE(table_.restore(stored(owner, full_segment(0, 100)), now_mono_ns()));
+  table_.read(now_mono_ns());
+  EXPECT_THAT(only().flows, SizeIs(100));
+  EXPECT_EQ(seats_.taken(), 1u);
+}
+
+TEST_F(RestoredProcess, WithoutASeatOrItsFirstSegmentIsNotTaken) {
+  const Child child;
+  const SegmentOwner owner = owner_of(child.pid(), start_time_of(child.pid()));
+  EXPECT_FALSE(table_.restore(stored(owner, full_segment(1, 512)), now_mono_ns())) << "no first segment";
+  while (seats_.try_take(1000)) {
+  }
+  EXPECT_FALSE(table_.restore(stored(owner, full_segment(0, 256)), now_mono_ns()));
+  EXPECT_THAT(table_.facts(), IsEmpty());
+  EXPECT_EQ(seats_.blocks_taken(), 0u);
+}
+
+TEST_F(RestoredProcess, WasUnwitnessedUntilItWasReadAgain) {
+  const Child child;
+  const SegmentOwner owner = owner_of(child.pid(), start_time_of(child.pid()));
+  ring::Segment segment = full_segment(0, 1);
+  railwitness_writer writer{};
+  const auto at = static_cast<off_t>(segment.geometry.writer_offset);
+  ASSERT_EQ(pread(segment.fd.get(), &writer, sizeof(writer), at), static_cast<ssize_t>(sizeof(writer)));
+  writer.clock = RAILWITNESS_CLOCK_MONO_NS;
+  const int64_t lost = now_mono_ns();
+  writer.alone_begin_ticks = static_cast<uint64_t>(lost);  // and no end: it has not come over
+  ASSERT_EQ(pwrite(segment.fd.get(), &writer, sizeof(writer), at), static_cast<ssize_t>(sizeof(writer)));
+  const int64_t restored = lost + 1'000'000;
+  ASSERT_TRUE(table_.restore(stored(owner, std::move(segment)), restored));
+  table_.read(now_mono_ns());
+  EXPECT_EQ(only().alone_begin_mono_ns, lost);
+  EXPECT_EQ(only().alone_end_mono_ns, restored);
 }
 
 TEST(Seats, CountUsersAndAll) {
