@@ -1,6 +1,7 @@
 #include "plugin/tap/context.h"
 
 #include "plugin/tap/calls.h"
+#include "plugin/tap/place.h"
 #include "plugin/tap/real_verbs.h"
 #include "plugin/witness/recorder.h"
 
@@ -87,6 +88,8 @@ bool is_tapped(const ibv_context* context) {
 bool tap_context(ibv_context* context) {
   if (context->abi_compat != __VERBS_ABI_IS_EXTENDED) return false;  // not of IBVERBS_1.1
   if (!context->device || !context->ops.post_send || !context->ops.post_recv || !context->ops.poll_cq) return false;
+  if (!witness::may_record()) return false;  // a forked child, which may have inherited the lock taken
+  if (is_of_another_copy(reinterpret_cast<void*>(context->ops.post_send))) return false;
   const ControlLock lock;
   if (is_tapped(context)) return false;
   const int at = take_slot(context);

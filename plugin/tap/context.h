@@ -44,7 +44,8 @@ class ControlLock {
   ControlLock& operator=(const ControlLock&) = delete;
 };
 
-// Taps a context; again, if its memory was that of an earlier one. False: no slot is free, or it does not look like one.
+// Taps a context; again, if its memory was that of an earlier one. False: no slot is free, it does not look like one, or
+// another copy of the plugin has tapped it: each call would count twice, and copies that tap each other call in a circle.
 bool tap_context(ibv_context* context);
 bool is_tapped(const ibv_context* context);
 
