@@ -96,9 +96,6 @@ Connection* wrap(void* inner, bool is_send, int device, const Meeting& meeting) 
 
 }  // namespace
 
-void choose_transport(Transport* transport) {
-  if (!engine.transport) engine.transport = transport;
-}
 Transport* transport() { return engine.transport; }
 
 Result init(void** context, uint64_t comm_id, const CommConfig& config, nccl::Logger log,
@@ -161,6 +158,22 @@ Result shared_context(const CommConfig& config, void** context) noexcept {
   *context = shared.context[at];
   pthread_mutex_unlock(&shared.mutex);
   return result;
+}
+
+namespace {
+
+// A forked child may have inherited them locked, by threads that it has not.
+void renew_locks_in_child() {
+  shared.mutex = PTHREAD_MUTEX_INITIALIZER;
+  renew_lock_in_child();
+}
+
+}  // namespace
+
+void choose_transport(Transport* transport) {
+  if (engine.transport) return;
+  engine.transport = transport;
+  pthread_atfork(nullptr, nullptr, renew_locks_in_child);
 }
 
 void forget_transport() {

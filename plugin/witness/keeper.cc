@@ -28,6 +28,7 @@ bool begun = false;
 Knobs knobs{};
 SidecarLink link;
 std::atomic<bool> connected{false};
+std::atomic<bool> has_helper{false};
 std::atomic<const char*> description{"no sidecar yet"};
 
 // Guards the link against being closed while another thread asks for a part, and what was asked. Taken after the
@@ -169,18 +170,32 @@ int find_sidecar(int waited_ms) {
   }
 }
 
-void start_helper() {
+// False: no thread can be made, now.
+bool start_helper() {
   pthread_attr_t attributes;
-  if (pthread_attr_init(&attributes)) return;
+  if (pthread_attr_init(&attributes)) return false;
   pthread_attr_setstacksize(&attributes, kHelperStackBytes);
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);  // inherited: the job's handlers never run on this thread
   pthread_t helper;
-  if (pthread_create(&helper, &attributes, keep, nullptr) == 0) pthread_detach(helper);
+  const bool started = pthread_create(&helper, &attributes, keep, nullptr) == 0;
+  if (started) pthread_detach(helper);
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   pthread_attr_destroy(&attributes);
+  return started;
 }
+
+// Without it the witness goes on with what it has; the next init tries again.
+void need_helper() {
+  has_helper = start_helper();
+  if (!has_helper)
+    description = connected ? "sidecar connected until it restarts: no thread can be started; raise RLIMIT_NPROC or pids.max"
+                            : "no sidecar: no thread to wait for it can be started; raise RLIMIT_NPROC or pids.max";
+}
+
+// A child is no job of the sidecar's: it sees the end of its parent though the child lives.
+void leave_link_to_parent() { link.close(); }
 
 Status begin_locked() {
   if (knobs.segment_file[0]) {
@@ -188,9 +203,10 @@ Status begin_locked() {
     Memory* memory = map_file(knobs.segment_file, status);
     description = memory ? "segment file instead of a sidecar" : status.what();
     if (!memory) memory = map_private();
-    if (!memory) return Status::failed("no memory for the segment");
+    if (!memory) return Status::failed("no memory for the segment; raise RLIMIT_AS");
     start(memory);
     set_growth(grow_file);
+    has_helper = true;  // and needs none
     return Status::ok();
   }
   Status status = link.connect(knobs);
@@ -198,24 +214,28 @@ Status begin_locked() {
   connected = memory != nullptr;
   description = memory ? "sidecar connected" : status.is_ok() ? "sidecar does not answer yet" : status.what();
   if (!memory) memory = map_private();
-  if (!memory) return Status::failed("no memory for the segment");
+  if (!memory) return Status::failed("no memory for the segment; raise RLIMIT_AS");
   start(memory);
   set_growth(grow);
   connected ? note_sidecar_found(ticks()) : note_alone(ticks());
-  start_helper();
+  pthread_atfork(nullptr, nullptr, leave_link_to_parent);
+  need_helper();
   return Status::ok();
 }
 
 }  // namespace
 
 Status begin(const Knobs& given) {
-  if (is_started()) return Status::ok();  // before the mutex, which a forked child may have inherited locked
+  // Before the mutex, which a forked child may have inherited locked.
+  if (is_started() && (has_helper || !may_record())) return Status::ok();
   pthread_mutex_lock(&mutex);
   Status status = Status::ok();
   if (!begun) {
     knobs = given;
     status = begin_locked();
     begun = status.is_ok();
+  } else if (!has_helper) {
+    need_helper();
   }
   pthread_mutex_unlock(&mutex);
   return status;

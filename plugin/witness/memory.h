@@ -85,6 +85,9 @@ Status map_sidecar_part(int fd, uint64_t segment_bytes, uint32_t number, Part& p
 // Gives the pages back but keeps the address: a thread that was stopped in the middle of a store finishes it harmlessly.
 void empty(const Memory& memory);  // idempotent
 
+// In a forked child: what it goes on writing is its own from now on, and stays out of what others read. A system call a part.
+void leave_to_parent(const Memory& memory);
+
 // Only for memory that no thread can hold: never published, or at the end of a test.
 void unmap(const Memory* memory);
 void unmap_part(const Part& part);

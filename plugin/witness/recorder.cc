@@ -20,8 +20,23 @@ __thread ThisThread this_thread __attribute__((tls_model("initial-exec"))) = {nu
 
 uint64_t read_mono_ticks() { return read_clock_ns(CLOCK_MONOTONIC); }
 
+namespace {
+
+// A child goes on posting and polling on what it inherited, and the hot path does not ask who it is.
+void leave_all_to_parent() {
+  for (const Memory* m = current(); m; m = m->previous) leave_to_parent(*m);
+}
+
+void handle_forks() {
+  static bool is_handled = false;  // under the recorder's mutex
+  if (!is_handled) is_handled = pthread_atfork(nullptr, nullptr, leave_all_to_parent) == 0;
+}
+
+}  // namespace
+
 void start(const Memory* memory) {
   pthread_mutex_lock(&recorder.mutex);
+  handle_forks();
   if (!recorder.owner && memory) {
     hot.tsc = has_invariant_tsc();
     store_relaxed(recorder.has_room, true);
