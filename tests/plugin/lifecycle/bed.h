@@ -106,6 +106,7 @@ struct Case {
   std::vector<Mode> modes;
   void (*run)();
 };
+std::vector<Case> take_cases();
 std::vector<Case> fork_cases();
 std::vector<Case> end_cases();
 std::vector<Case> signal_cases();

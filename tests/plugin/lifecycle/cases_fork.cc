@@ -281,6 +281,25 @@ void forked_before_init() {
   see("two children, two segments, %lu and %lu of 70 transfers", a.posted, b.posted);
 }
 
+// `lifecycle --family PLUGIN`: moves 50, and has a child that moves 100; both stay.
+int live_with_child(const char* plugin) {
+  bed.plugin = plugin;
+  bed.page = new Page{};
+  Loaded loaded;
+  const std::unique_ptr<Mover> mover = loaded.make_mover();
+  NEED(mover->move(50));
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(60);
+    NEED(mover->move(100));
+    for (;;) pause();
+  }
+  printf("child %d\n", child);
+  fflush(stdout);
+  alarm(60);
+  for (;;) pause();
+}
+
 }  // namespace
 
 bool run_as_helper(int argc, char** argv, int& status);
@@ -288,6 +307,7 @@ int main_returns(int argc, char** argv);  // cases_end.cc
 
 bool run_as_helper(int argc, char** argv, int& status) {
   if (argc == 2 && !strcmp(argv[1], "--descriptors")) return status = count_own_descriptors(), true;
+  if (argc == 3 && !strcmp(argv[1], "--family")) return status = live_with_child(argv[2]), true;
   if (argc > 2 && !strcmp(argv[1], "--return")) return status = main_returns(argc, argv), true;
   return false;
 }

@@ -17,7 +17,7 @@ const char* name_of(Mode mode) { return mode == Mode::kTap ? "tap" : mode == Mod
 
 std::vector<Case> all_cases() {
   std::vector<Case> all;
-  for (auto* some : {fork_cases, end_cases, signal_cases, scarce_cases, many_cases, copy_cases, change_cases})
+  for (auto* some : {take_cases, fork_cases, end_cases, signal_cases, scarce_cases, many_cases, copy_cases, change_cases})
     for (Case& c : some()) all.push_back(c);
   return all;
 }

@@ -118,7 +118,7 @@ struct ibv_qp* ibv_create_qp(struct ibv_pd* pd, struct ibv_qp_init_attr* attribu
   static uint32_t number = 100;
   struct ibv_qp* qp = calloc(1, sizeof *qp);
   qp->context = pd->context;
-  qp->qp_num = number++;
+  qp->qp_num = __atomic_fetch_add(&number, 1, __ATOMIC_RELAXED);
   return qp;
 }
 int ibv_modify_qp(struct ibv_qp* qp, struct ibv_qp_attr* attributes, int mask) {
