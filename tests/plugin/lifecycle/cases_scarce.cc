@@ -13,6 +13,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 
 namespace railwitness::lifecycle {
@@ -182,6 +183,45 @@ void no_threads() {
   if (segment >= 0) EXPECT(sum(SegmentCopy::read(segment)).posted == 100);
 }
 
+// The limit itself, which binds every user but root; and then it is raised.
+void process_limit() {
+  if (geteuid()) skip("another user than root is needed, whose processes are ours alone");
+  FakeSidecar sidecar;
+  use_sidecar(sidecar);
+  EXPECT(!chmod(sidecar.folder.c_str(), 0755) && !chmod(sidecar.path.c_str(), 0777));
+  Job job([] {
+    constexpr uid_t kNobodys = 47'611;
+    const Plugin early;
+    NEED(dlopen("libibverbs.so.1", RTLD_NOW));
+    NEED(!setresuid(kNobodys, kNobodys, 0));
+    rlimit most{};
+    NEED(!getrlimit(RLIMIT_NPROC, &most));
+    limit(RLIMIT_NPROC, 1);
+    Plugin plugin;
+    plugin.init();
+    NEED(was_said("no thread can be started") && look(getpid()).threads == 1);
+    bed.page->number[1] = 1;
+    limit(RLIMIT_NPROC, most.rlim_cur);
+    plugin.init();
+    NEED(look(getpid()).threads == 2);
+    move_some();
+    bed.page->stage = 1;
+    while (bed.page->go_on < 1) nap_ms(1);
+  });
+  int client = sidecar.accept();
+  close(FakeSidecar::serve(client));
+  EXPECT(eventually([] { return bed.page->stage == 1; }));
+  close(client);
+  client = sidecar.accept();  // the thread of the second init looks for the next one
+  EXPECT(client >= 0);
+  const int segment = FakeSidecar::serve(client);
+  EXPECT(eventually([&] { return sum(SegmentCopy::read(segment)).posted == 100; }));
+  bed.page->go_on = 1;
+  expect_said(job, "no thread", "RLIMIT_NPROC");
+  see("the limit raised, the next init starts the thread, and the next sidecar has the %lu transfers",
+      sum(SegmentCopy::read(segment)).posted);
+}
+
 // From nothing to enough.
 void no_address_space() {
   if (kIsSanitized) skip("the sanitizers map terabytes");
@@ -269,6 +309,7 @@ std::vector<Case> scarce_cases() {
           {"no_sockets", "seccomp: EPERM for socket, memfd_create, process_vm_*, tgkill, unshare, close_range, fallocate", {Mode::kTap},
            no_sockets},
           {"no_threads", "pthread_create fails with EAGAIN, as at RLIMIT_NPROC", both, no_threads},
+          {"process_limit", "RLIMIT_NPROC 1 as another user at init, raised before the next init", {Mode::kTap}, process_limit},
           {"no_address_space", "RLIMIT_AS 0 to 64 MiB above what the loaded job has", {Mode::kTap}, no_address_space},
           {"no_proc_no_sys", "an empty /proc and an empty /sys", both, no_proc_no_sys},
           {"read_only_root", "a root file system that is read-only, with a segment file and with a sidecar", {Mode::kTap}, read_only_root}};
