@@ -67,7 +67,9 @@ void open_transport() {
 
 void choose_transport(shim::Started& started) {
   if (settled_knobs().mode != witness::Mode::kOfi && settled_knobs().mode != witness::Mode::kChain) return;
-  if (!load_acquire(chosen.is_made)) {  // before the mutex, which a forked child may have inherited locked
+  if (!load_acquire(chosen.is_made)) {
+    static pthread_once_t fork_handler = PTHREAD_ONCE_INIT;  // a child may inherit it locked, by a thread that it has not
+    pthread_once(&fork_handler, [] { pthread_atfork(nullptr, nullptr, [] { chosen.mutex = PTHREAD_MUTEX_INITIALIZER; }); });
     pthread_mutex_lock(&chosen.mutex);
     if (!chosen.is_made) open_transport();
     store_release(chosen.is_made, true);

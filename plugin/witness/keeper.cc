@@ -194,8 +194,15 @@ void need_helper() {
                             : "no sidecar: no thread to wait for it can be started; raise RLIMIT_NPROC or pids.max";
 }
 
-// A child is no job of the sidecar's: it sees the end of its parent though the child lives.
-void leave_link_to_parent() { link.close(); }
+pthread_once_t fork_handler = PTHREAD_ONCE_INIT;
+
+// A child is no job of the sidecar's: it sees the end of its parent though the child lives. The locks may be held by threads
+// that only the parent has; a child that was forked in the middle of the first begin() begins by itself.
+void leave_to_parent() {
+  mutex = PTHREAD_MUTEX_INITIALIZER;
+  link_mutex = PTHREAD_MUTEX_INITIALIZER;
+  link.close();
+}
 
 Status begin_locked() {
   if (knobs.segment_file[0]) {
@@ -218,7 +225,6 @@ Status begin_locked() {
   start(memory);
   set_growth(grow);
   connected ? note_sidecar_found(ticks()) : note_alone(ticks());
-  pthread_atfork(nullptr, nullptr, leave_link_to_parent);
   need_helper();
   return Status::ok();
 }
@@ -226,8 +232,8 @@ Status begin_locked() {
 }  // namespace
 
 Status begin(const Knobs& given) {
-  // Before the mutex, which a forked child may have inherited locked.
   if (is_started() && (has_helper || !may_record())) return Status::ok();
+  pthread_once(&fork_handler, [] { pthread_atfork(nullptr, nullptr, leave_to_parent); });
   pthread_mutex_lock(&mutex);
   Status status = Status::ok();
   if (!begun) {

@@ -24,6 +24,7 @@ namespace {
 
 // A child goes on posting and polling on what it inherited, and the hot path does not ask who it is.
 void leave_all_to_parent() {
+  recorder.mutex = PTHREAD_MUTEX_INITIALIZER;  // of a child that begins by itself
   for (const Memory* m = current(); m; m = m->previous) leave_to_parent(*m);
 }
 

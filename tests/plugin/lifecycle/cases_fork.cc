@@ -281,6 +281,43 @@ void forked_before_init() {
   see("two children, two segments, %lu and %lu of 70 transfers", a.posted, b.posted);
 }
 
+// While another thread waits for the sidecar in the first init of all, with its locks held. The child, which has inherited
+// nothing that is ready, is a process of its own.
+void forked_during_init() {
+  FakeSidecar sidecar;
+  use_sidecar(sidecar);
+  Job job([] {
+    Plugin plugin;
+    std::thread initialising([&] { plugin.init(); });
+    while (bed.page->go_on < 1) nap_ms(1);
+    const pid_t child = fork();
+    if (child == 0) {
+      alarm(20);
+      bed.page->text[0] = 0;
+      const Loaded loaded;
+      NEED(loaded.make_mover()->move(70));
+      bed.page->number[kByChild] = 70;
+      bed.page->stage = 1;
+      while (bed.page->go_on < 2) nap_ms(1);
+      _exit(0);
+    }
+    initialising.join();
+    NEED(wait_for(child) == 0);
+  });
+  const int client = sidecar.accept();
+  bed.page->go_on = 1;  // the init waits for the answer
+  const int childs = sidecar.accept();
+  EXPECT(childs >= 0);
+  const int segment = FakeSidecar::serve(childs);
+  EXPECT(eventually([] { return bed.page->stage == 1; }));
+  EXPECT(eventually([&] { return sum(SegmentCopy::read(segment)).posted == 70; }));
+  bed.page->go_on = 2;
+  EXPECT(job.ends_well());
+  close(client);
+  see("the child initialises by itself and is witnessed: %lu of its %lu transfers in a segment of its own", sum(SegmentCopy::read(segment)).posted,
+      bed.page->number[kByChild].load());
+}
+
 // `lifecycle --family PLUGIN`: moves 50, and has a child that moves 100; both stay.
 int live_with_child(const char* plugin) {
   bed.plugin = plugin;
@@ -321,7 +358,9 @@ std::vector<Case> fork_cases() {
            forks_while_all_is_busy},
           {"vfork_and_spawn", "vfork + exec and posix_spawn beside 3 busy threads", {Mode::kTap}, exec_by_vfork_and_spawn},
           {"daemon_after_init", "double fork and setsid after init", {Mode::kTap}, daemon_after_init},
-          {"forked_before_init", "two children that load the plugin themselves", all, forked_before_init}};
+          {"forked_before_init", "two children that load the plugin themselves", all, forked_before_init},
+          {"forked_during_init", "fork while another thread is in the first init; the child initialises too", {Mode::kTap, Mode::kChain},
+           forked_during_init}};
 }
 
 }  // namespace railwitness::lifecycle
