@@ -21,6 +21,7 @@
 
 #include "probes/ring/segment.h"
 #include "railwitness/abi/handover.h"
+#include "railwitness/base/clock.h"
 #include "tests/probes/sidecar/fake_plugin.h"
 
 namespace {
@@ -28,12 +29,6 @@ namespace {
 using namespace railwitness;
 
 constexpr uint64_t kSteps = 100;  // a second
-
-uint64_t mono_ns() {
-  timespec at{};
-  clock_gettime(CLOCK_MONOTONIC, &at);
-  return static_cast<uint64_t>(at.tv_sec) * 1'000'000'000u + static_cast<uint64_t>(at.tv_nsec);
-}
 
 struct Part {
   ring::Geometry g;
@@ -81,7 +76,7 @@ void fill(Part& part, uint32_t first) {
 }
 
 void step(Part& part, uint64_t transfers) {
-  const uint64_t now = mono_ns();
+  const uint64_t now = read_clock_ns(CLOCK_MONOTONIC);
   for (uint32_t i = 0; i < part.flows; ++i) {
     auto& state = part.line<railwitness_state>(part.g.states_offset, i);
     state.posted += transfers;
@@ -110,13 +105,13 @@ void step(Part& part, uint64_t transfers) {
   }
   const char byte = ok ? '1' : '0';
   if (write(ready, &byte, 1) != 1 || !ok) _exit(1);
-  for (uint64_t next = mono_ns();; next += 1'000'000'000 / kSteps) {
+  for (uint64_t next = read_clock_ns(CLOCK_MONOTONIC);; next += 1'000'000'000 / kSteps) {
     for (Part& part : parts) step(part, per_second / kSteps);
     auto& thread = parts[0].line<railwitness_thread>(parts[0].g.threads_offset);
     thread.tid = 1;
     thread.polls += 1000;
     parts[0].line<railwitness_writer>(parts[0].g.writer_offset).threads = 1;
-    const uint64_t now = mono_ns();
+    const uint64_t now = read_clock_ns(CLOCK_MONOTONIC);
     if (now >= next) continue;
     const timespec pause{0, static_cast<long>(next - now)};
     nanosleep(&pause, nullptr);

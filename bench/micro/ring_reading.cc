@@ -1,7 +1,6 @@
 // What reading witness segments costs the sidecar: records, flows, and facts as text. google-benchmark's options.
 #include <benchmark/benchmark.h>
 #include <sys/mman.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -10,16 +9,11 @@
 
 #include "probes/model/facts_json.h"
 #include "probes/ring/segment_reader.h"
+#include "railwitness/base/clock.h"
 
 namespace {
 
 using namespace railwitness;
-
-int64_t mono_ns() {
-  timespec at{};
-  clock_gettime(CLOCK_MONOTONIC, &at);
-  return int64_t{at.tv_sec} * 1'000'000'000 + at.tv_nsec;
-}
 
 // 256 flows, each with a full ring of finished records stamped by the time stamp counter.
 struct FullSegment {
@@ -34,7 +28,7 @@ struct FullSegment {
     writer.flows = g.flow_capacity;
     for (uint32_t f = 0; f < g.flow_capacity; ++f) fill(g, f);
     reader.emplace(std::move(made));
-    context = {clock.rate(), 0, mono_ns()};
+    context = {clock.rate(), 0, now_mono_ns()};
   }
   template <typename Line>
   Line& line(uint64_t offset, uint64_t i = 0) {

@@ -1,6 +1,5 @@
 #include "probes/cli/correlate.h"
 
-#include <time.h>
 
 #include <algorithm>
 #include <chrono>
@@ -12,15 +11,10 @@
 #include "probes/cli/arguments.h"
 #include "probes/cli/correlator.h"
 #include "probes/export/incident_text.h"
+#include "railwitness/base/clock.h"
 
 namespace railwitness::cli {
 namespace {
-
-int64_t now_of(clockid_t clock) {
-  timespec at{};
-  clock_gettime(clock, &at);
-  return int64_t{at.tv_sec} * 1'000'000'000 + at.tv_nsec;
-}
 
 class Loop {
  public:
@@ -28,11 +22,11 @@ class Loop {
       : bus_(bus), options_(options), streams_(streams) {}
 
   int run(const std::function<bool()>& should_stop) {
-    const int64_t begin = now_of(CLOCK_MONOTONIC);
+    const int64_t begin = now_mono_ns();
     const int64_t end = options_.once_s ? begin + static_cast<int64_t>(*options_.once_s * 1e9) : INT64_MAX;
     int64_t next = begin;
     while (!should_stop()) {
-      const int64_t now = now_of(CLOCK_MONOTONIC);
+      const int64_t now = now_mono_ns();
       if (now >= end) break;
       if (now >= next) {
         step(now);
@@ -41,7 +35,7 @@ class Loop {
       std::this_thread::sleep_for(std::chrono::milliseconds(std::min<int64_t>(50, options_.interval_ms)));
     }
     if (!options_.once_s) return kExitOk;
-    return verdict_of_once(now_of(CLOCK_MONOTONIC), end);
+    return verdict_of_once(now_mono_ns(), end);
   }
 
  private:
@@ -84,7 +78,7 @@ class Loop {
   void step(int64_t now) {
     tell_connection();
     correlator_.hear(bus_.take_facts(), now);
-    const int64_t wall = now_of(CLOCK_REALTIME);
+    const int64_t wall = now_wall_ns();
     const Correlator::Word word = correlator_.think(now, wall);
     tell_nodes(now);
     for (const model::Incident& incident : word.changes.incidents) {

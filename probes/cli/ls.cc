@@ -5,7 +5,6 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <vector>
@@ -15,6 +14,7 @@
 #include "probes/cli/table.h"
 #include "probes/model/facts_json.h"
 #include "probes/model/words.h"
+#include "railwitness/base/clock.h"
 
 namespace railwitness::cli {
 namespace {
@@ -36,12 +36,6 @@ class Socket {
   int fd_;
 };
 
-int64_t mono_ms() {
-  timespec at{};
-  clock_gettime(CLOCK_MONOTONIC, &at);
-  return int64_t{at.tv_sec} * 1000 + at.tv_nsec / 1'000'000;
-}
-
 absl::Status no_sidecar(const std::string& path, const std::string& why) {
   return absl::UnavailableError(fmt::format(
       "no sidecar at {}: {}; start one with `railwitness sidecar`, or name its socket with --control-socket", path,
@@ -49,12 +43,12 @@ absl::Status no_sidecar(const std::string& path, const std::string& why) {
 }
 
 absl::StatusOr<std::string> read_all(int fd, const std::string& path) {
-  const int64_t deadline = mono_ms() + kTimeoutMs;
+  const int64_t deadline = now_mono_ms() + kTimeoutMs;
   std::string out;
   std::vector<char> buffer(size_t{64} << 10);
   while (true) {
     pollfd ready{fd, POLLIN, 0};
-    const int64_t left = deadline - mono_ms();
+    const int64_t left = deadline - now_mono_ms();
     const int polled = left > 0 ? poll(&ready, 1, static_cast<int>(left)) : 0;
     if (polled < 0 && errno == EINTR) continue;
     if (polled <= 0) return absl::DeadlineExceededError(fmt::format("the sidecar at {} does not answer for 2 s", path));
@@ -215,10 +209,10 @@ absl::StatusOr<std::string> read_control_socket(const std::string& path) {
   memcpy(address.sun_path, path.c_str(), path.size() + 1);
   const Socket fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (fd.get() < 0) return absl::UnavailableError(fmt::format("no socket: {}", strerror(errno)));
-  const int64_t deadline = mono_ms() + kTimeoutMs;
+  const int64_t deadline = now_mono_ms() + kTimeoutMs;
   while (connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
     // EAGAIN: the queue of a unix socket is full; poll cannot wait for that.
-    if ((errno != EAGAIN && errno != EINTR) || mono_ms() > deadline) return no_sidecar(path, strerror(errno));
+    if ((errno != EAGAIN && errno != EINTR) || now_mono_ms() > deadline) return no_sidecar(path, strerror(errno));
     poll(nullptr, 0, 20);
   }
   return read_all(fd.get(), path);

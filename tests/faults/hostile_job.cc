@@ -25,17 +25,12 @@
 
 #include "probes/ring/segment.h"
 #include "railwitness/abi/handover.h"
+#include "railwitness/base/clock.h"
 #include "tests/probes/sidecar/fake_plugin.h"
 
 namespace {
 
 using namespace railwitness;
-
-uint64_t mono_ns() {
-  timespec at{};
-  clock_gettime(CLOCK_MONOTONIC, &at);
-  return static_cast<uint64_t>(at.tv_sec) * 1'000'000'000u + static_cast<uint64_t>(at.tv_nsec);
-}
 
 constexpr const char* kBombs[] = {"\x1b[2J\x1b]0;owned\x07", "<script>alert(1)</script>", "'; DROP TABLE incidents; --",
                                   "two\nlines\r\n\tand more", "../../../../etc/passwd", "\xff\xfe\xc2\x9b%s%n{}"};
@@ -90,7 +85,7 @@ struct Job {
       identity.sequence = 2;
       state(i).posted = 8;
       state(i).completed = 4;
-      state(i).oldest_post_ticks = state(i).last_post_ticks = mono_ns();
+      state(i).oldest_post_ticks = state(i).last_post_ticks = read_clock_ns(CLOCK_MONOTONIC);
     }
     writer().flows = count;
   }
@@ -116,7 +111,7 @@ struct Context {
   std::string socket;
   uint64_t until_ns = 0;
   int processes = 1;
-  bool goes_on() const { return mono_ns() < until_ns; }
+  bool goes_on() const { return read_clock_ns(CLOCK_MONOTONIC) < until_ns; }
 };
 
 void pause_us(long us) {
@@ -189,7 +184,7 @@ std::string lie_about_time(Job& job, const Context& c) {
   for (uint64_t k = 0; c.goes_on(); ++k) {
     job.writer().clock = static_cast<uint32_t>(k % 4);
     for (uint32_t i = 0; i < 256; ++i) {
-      const uint64_t stamps[] = {1, ~0ull, 1ull << 63, mono_ns() + 3'600'000'000'000, (1ull << 63) - 1};
+      const uint64_t stamps[] = {1, ~0ull, 1ull << 63, read_clock_ns(CLOCK_MONOTONIC) + 3'600'000'000'000, (1ull << 63) - 1};
       job.state(i).oldest_post_ticks = stamps[(k + i) % 5];
       job.state(i).receive_wait_ticks = stamps[(k + i + 1) % 5];
       job.state(i).first_error_ticks = stamps[(k + i + 2) % 5];
@@ -233,7 +228,7 @@ std::string claim_others(Job& job, const Context& c) {
     identity.port = static_cast<uint8_t>(i);
     job.state(i).first_error_status = 12;
     job.state(i).errors = 9;
-    job.state(i).first_error_ticks = mono_ns();
+    job.state(i).first_error_ticks = read_clock_ns(CLOCK_MONOTONIC);
   }
   job.fill_comms("train");
   while (c.goes_on()) pause_us(10'000);
@@ -333,7 +328,7 @@ int be_honest(const std::string& socket) {
   for (char byte; read(STDIN_FILENO, &byte, 1) < 0;) {
     job.state(0).completed++;
     job.state(0).posted++;
-    __atomic_store_n(&job.state(0).last_post_ticks, mono_ns(), __ATOMIC_RELEASE);
+    __atomic_store_n(&job.state(0).last_post_ticks, read_clock_ns(CLOCK_MONOTONIC), __ATOMIC_RELEASE);
     pause_us(1000);
   }
   return 0;
@@ -345,7 +340,7 @@ int main(int argc, char** argv) {
   if (argc >= 3 && !strcmp(argv[1], "honest")) return be_honest(argv[2]);
   if (argc < 4) return fprintf(stderr, "usage: hostile_job ATTACK SOCKET SECONDS [PROCESSES]\n"), 2;
   const std::string what = argv[1];
-  Context context{argv[2], mono_ns() + static_cast<uint64_t>(atof(argv[3]) * 1e9), argc > 4 ? atoi(argv[4]) : 1};
+  Context context{argv[2], read_clock_ns(CLOCK_MONOTONIC) + static_cast<uint64_t>(atof(argv[3]) * 1e9), argc > 4 ? atoi(argv[4]) : 1};
   if (what == "many" || what == "gone") return run_many(context, what == "gone");
   const auto attack = attacks.find(what);
   if (attack == attacks.end()) return fprintf(stderr, "hostile_job: no attack '%s'\n", what.c_str()), 2;
