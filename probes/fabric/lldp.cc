@@ -9,6 +9,7 @@
 #include "absl/strings/ascii.h"
 #include "fmt/format.h"
 #include "probes/model/json_text.h"
+#include "probes/model/printable.h"
 
 namespace railwitness::fabric {
 namespace {

@@ -19,6 +19,7 @@
 #include "absl/strings/numbers.h"
 #include "fmt/format.h"
 #include "probes/model/json_text.h"
+#include "probes/model/printable.h"
 #include "probes/model/words.h"
 
 namespace railwitness::model {

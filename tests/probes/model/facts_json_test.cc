@@ -5,6 +5,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "probes/model/json_text.h"
+#include "probes/model/printable.h"
 #include "probes/model/words.h"
 
 namespace railwitness::model {
