@@ -154,19 +154,13 @@ class Printer {
     return table.empty() ? "no processes: no job has asked for a segment\n" : table.text();
   }
 
-  // An IPv4 address as people know it.
-  static std::string address(const std::string& gid) {
-    const std::string text = model::address_text(gid);
-    return text.starts_with("gid ") ? gid : text;
-  }
-
   std::string flows() const {
     Table table(
         {"PID", "PORT", "QP", "PEER", "DATA", "CARRIES", "POSTED", "DONE", "OLDEST", "RECEIVED", "WAITS", "ERROR"});
     for (const model::Process& process : facts_.processes) {
       for (const model::Flow& flow : process.flows) {
         if (flow.destroyed && !all_) continue;
-        const std::string peer = !flow.peer_gid.empty() ? address(flow.peer_gid)
+        const std::string peer = !flow.peer_gid.empty() ? model::ipv4_text(flow.peer_gid).value_or(flow.peer_gid)
                                  : flow.peer_lid        ? fmt::format("lid {}", flow.peer_lid)
                                                         : "-";
         table.add({std::to_string(process.pid), fmt::format("{}/{}", or_dash(flow.device), flow.port),
