@@ -127,7 +127,7 @@ Check check_lldp(const std::string& command) {
   if (command.empty()) return {"LLDP", State::kWarn, "no command: verdicts name ports of NICs, not of switches", ""};
   const std::string name = "LLDP: " + command;
   const auto text = ask_child(run_command, command, 5000);
-  const std::string way_out = "install and start lldpd, and let the sidecar's user run lldpctl (Debian: root or group adm)";
+  const std::string way_out(fabric::kLldpWayOut);
   if (!text.ok()) return {name, State::kWarn, std::string(text.status().message()), way_out};
   if (text->starts_with("!")) return {name, State::kWarn, text->substr(1), way_out};
   const auto neighbours = fabric::parse_lldp_json(*text);

@@ -11,6 +11,10 @@
 
 namespace railwitness::fabric {
 
+// The way out where lldpd's command fails. Debian lets root and the group adm run lldpctl.
+inline constexpr std::string_view kLldpWayOut =
+    "install and start lldpd, and let the sidecar's user run lldpctl (Debian: root or group adm)";
+
 // One edge per interface that has a neighbour, with netdev, switch and switch port (device and port: join_rails()).
 // Empty output, {} and {"lldp":{}} are no edges: "no information" is not "no cable". Malformed input is an error that
 // names member and position. At most 1 MiB.

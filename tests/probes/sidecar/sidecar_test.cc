@@ -274,7 +274,8 @@ TEST_F(SidecarTest, NotesWhatItCannotSee) {
   start();
   ASSERT_TRUE(wait_for([this] { return facts().notes.size() >= 4; }));
   const std::vector<std::string> notes = facts().notes;
-  EXPECT_THAT(notes, Contains(testing::AllOf(HasSubstr("no-such-lldpctl cannot be run"), HasSubstr("start lldpd"))));
+  EXPECT_THAT(notes, Contains(testing::AllOf(HasSubstr("no-such-lldpctl cannot be run"), HasSubstr("start lldpd"),
+                                              HasSubstr("group adm"))));
   EXPECT_THAT(notes, Contains(HasSubstr("no RDMA device is in sight")));
   EXPECT_THAT(notes, Contains(HasSubstr("127.0.0.1:1")));
 }
