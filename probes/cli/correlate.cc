@@ -64,10 +64,16 @@ class Loop {
     for (const std::string& node : first_of(correlator_.doubled(now))) {
       why.push_back("two sidecars call themselves " + node);
     }
+    if (correlator_.is_crowded(now)) why.push_back(crowded());
     if (bus_.malformed() > 0) why.push_back(fmt::format("{} messages could not be read", bus_.malformed()));
     if (!last_problem_.empty()) why.push_back(last_problem_);
     if (now < end) why.push_back(fmt::format("stopped before {} s were over", *options_.once_s));
     return fmt::format("{}", fmt::join(why, "; "));
+  }
+
+  static std::string crowded() {
+    return fmt::format("more than {} node names are said on the bus, some nodes are not heard: let each sidecar publish "
+                       "under its own name only", Correlator::kMaxNodes);
   }
 
   static std::vector<std::string> first_of(std::vector<std::string> names) {
@@ -115,10 +121,7 @@ class Loop {
     if (!doubled.empty()) {
       text += fmt::format("; two sidecars call themselves {}: give each its own --node", fmt::join(doubled, " "));
     }
-    if (correlator_.is_crowded(now)) {
-      text += fmt::format("; more than {} node names are said on the bus, some nodes are not heard: let each sidecar "
-                          "publish under its own name only", Correlator::kMaxNodes);
-    }
+    if (correlator_.is_crowded(now)) text += "; " + crowded();
     if (text == last_nodes_ || now - last_nodes_mono_ns_ < 1'000'000'000) return;
     if (last_nodes_.empty() && speaking == 0) return;
     last_nodes_ = text;

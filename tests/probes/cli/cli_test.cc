@@ -383,6 +383,7 @@ class FakeBus final : public bus::FleetBus {
     heard.resize(nodes_);
     if (two_voices_ && nodes_ > 1) heard[1].facts.boot_id = sequence_ % 2 == 0 ? "a" : "b";
     if (is_old_) heard.back().age_ns = kBeforeListeningNs;
+    for (; forged_ > 0; --forged_) heard.emplace_back().facts.node = "forged-" + std::to_string(forged_);
     return heard;
   }
   uint64_t malformed() const override { return malformed_; }
@@ -394,7 +395,7 @@ class FakeBus final : public bus::FleetBus {
   std::string problem_;
   double wait_ = 3;
   uint64_t sequence_ = 0, malformed_ = 0;
-  size_t nodes_ = 2;
+  size_t nodes_ = 2, forged_ = 0;  // names of no node, said once
   bool two_voices_ = false, is_old_ = false;
   std::vector<std::string> published_;
 };
@@ -462,6 +463,7 @@ TEST(Correlate, SilenceIsFourUnlessEveryNodeWasHeard) {
            {"no node speaks", [](FakeBus& bus) { bus.nodes_ = 1, bus.is_old_ = true; }, std::nullopt},
            {"nothing from host1", [](FakeBus& bus) { bus.is_old_ = true; }, std::nullopt},
            {"two sidecars call themselves host1", [](FakeBus& bus) { bus.two_voices_ = true; }},
+           {"more than 16384 node names are said on the bus", [](FakeBus& bus) { bus.forged_ = Correlator::kMaxNodes; }},
            {"3 messages could not be read", [](FakeBus& bus) { bus.malformed_ = 3; }},
            {"stopped before 0.4 s were over", [](FakeBus&) {}, 2, true}}) {
     FakeBus bus;
