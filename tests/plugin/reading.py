@@ -38,7 +38,7 @@ def nats_server(folder):
 def busy(railwitness, busy_jobs, jobs, flows, rate, seconds, with_bus):
     with tempfile.TemporaryDirectory() as folder:
         bus, url = nats_server(folder) if with_bus else (None, None)
-        sidecar = Sidecar(railwitness, folder, ['--nats', url] if url else [])
+        sidecar = Sidecar(railwitness, folder, *(['--nats', url] if url else []))
         load = subprocess.Popen([busy_jobs, sidecar.socket, str(jobs), str(flows), str(rate)], text=True,
                                 stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         said = load.stdout.readline().strip()
