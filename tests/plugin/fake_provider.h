@@ -7,6 +7,7 @@
 #include "plugin/tap/real_verbs.h"
 #include "plugin/witness/memory.h"
 #include "plugin/witness/recorder.h"
+#include "tests/plugin/verbs_provider.h"
 
 #include <infiniband/verbs.h>
 
@@ -50,20 +51,8 @@ struct FakeProvider {
 };
 
 // A device with one context.
-struct FakeContext {
-  ibv_device device{};
-  ibv_context context{};
-  ibv_cq cq{};
-
-  explicit FakeContext(const char* name = "fake_0") {
-    snprintf(device.name, sizeof device.name, "%s", name);
-    context.device = &device;
-    context.abi_compat = __VERBS_ABI_IS_EXTENDED;
-    context.ops.post_send = FakeProvider::post_send;
-    context.ops.post_recv = FakeProvider::post_recv;
-    context.ops.poll_cq = FakeProvider::poll_cq;
-    cq.context = &context;
-  }
+struct FakeContext : ContextOf<FakeProvider> {
+  explicit FakeContext(const char* name = "fake_0") : ContextOf(name) {}
 };
 
 struct FakeQp {
