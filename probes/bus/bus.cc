@@ -24,8 +24,7 @@ class NatsNodeBus final : public NodeBus {
                .listen_facts = false,
                .listen_subject = probe_subject(node)}) {}
 
-  Connection connection() const override { return link_.connection(); }
-  std::string problem() const override { return link_.problem(); }
+  State state() const override { return link_.state(); }
   uint64_t lost() const override { return link_.lost(); }
 
   absl::Status publish(const model::NodeFacts& facts) override {
@@ -59,8 +58,7 @@ class NatsFleetBus final : public FleetBus {
                .listen_facts = true,
                .listen_subject = ""}) {}
 
-  Connection connection() const override { return link_.connection(); }
-  std::string problem() const override { return link_.problem(); }
+  State state() const override { return link_.state(); }
   uint64_t malformed() const override { return malformed_; }
 
   std::vector<model::Heard> take_facts() override {

@@ -100,11 +100,11 @@ class Loop {
   }
 
   void tell_connection() {
-    const std::string problem = bus_.problem();
+    const auto [connection, problem] = bus_.state();
     ever_connected_ |= problem.empty();
     if (problem == last_problem_) return;
     last_problem_ = problem;
-    const bool first = problem.rfind("connecting", 0) == 0;
+    const bool first = connection == bus::Connection::kBeginning;
     say(streams_.err, problem.empty() ? fmt::format("correlate: listening to railwitness.facts.* at {}",
                                                     bus::shown_url(options_.nats_url))
                                       : fmt::format("correlate: {}{}", problem, first ? "" : "; trying again"));

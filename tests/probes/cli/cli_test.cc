@@ -376,8 +376,9 @@ TEST(Correlator, WhatWasSaidBeforeItListenedIsNoNews) {
 
 class FakeBus final : public bus::FleetBus {
  public:
-  bus::Connection connection() const override { return bus::Connection::kConnected; }
-  std::string problem() const override { return problem_; }
+  bus::State state() const override {
+    return {problem_.empty() ? bus::Connection::kConnected : bus::Connection::kConnecting, problem_};
+  }
   std::vector<model::Heard> take_facts() override {
     std::vector<model::Heard> heard = two_nodes(++sequence_, wait_);
     heard.resize(nodes_);
