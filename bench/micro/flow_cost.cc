@@ -99,7 +99,7 @@ uint64_t cpu_ns() { return read_clock_ns(CLOCK_PROCESS_CPUTIME_ID); }
 
 void say(const char* stage, const Memory& before, uint64_t cpu) {
   const Memory now = read_memory();
-  const witness::Memory& m = *witness::current();
+  const witness::Memory& m = *witness::base();
   uint64_t flows = 0;
   for (uint32_t p = 0; p < m.part_count; p++) flows += m.parts[p].writer->flows;
   printf("{\"stage\": \"%s\", \"private_kib\": %ld, \"segment_kib\": %ld, \"threads\": %ld, \"descriptors\": %ld, "
@@ -128,7 +128,7 @@ int hold(const char* socket, size_t flows) {
   for (ibv_qp& qp : job.queue_pairs) {
     connect_one(qp, true);
     // A real connection takes milliseconds of network; the sidecar gives a further segment meanwhile.
-    if (witness::current()->part_count < witness::kParts && !witness::has_room()) usleep(1000);
+    if (witness::base()->part_count < witness::kParts && !witness::has_room()) usleep(1000);
   }
   const uint64_t connecting = cpu_ns() - start;
   sleep(1);

@@ -78,6 +78,8 @@ extern Calls calls __attribute__((visibility("hidden")));
 [[gnu::noinline, gnu::cold]] Result wait_slowly(Slot& slot, void** request, bool is_stamped);
 Result flush(Connection& c, Transport& transport, int n, void** data, int* bytes, void** mrs, void** request);
 [[gnu::noinline, gnu::cold]] Result complete_slowly(Slot& slot);
+// What test() does with one that is done, and how long it takes: witness::Detail::kTimed. False: not the frequent case.
+[[gnu::noinline, gnu::cold]] bool try_complete_timed(Slot& slot);
 [[gnu::noinline, gnu::cold]] Result fail_post(Slot& slot, void** request, Result result);
 [[gnu::noinline, gnu::cold]] Result fail_test(Slot& slot, Result result);
 

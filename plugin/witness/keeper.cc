@@ -1,5 +1,6 @@
 #include "plugin/witness/keeper.h"
 
+#include "plugin/witness/cost.h"
 #include "plugin/witness/handover.h"
 #include "plugin/witness/recorder.h"
 #include "railwitness/base/clock.h"
@@ -104,12 +105,23 @@ bool adopt(Memory* memory) {
   return true;
 }
 
+// The helper's waits come in pieces: in between it does what cost.h has for it.
+int piece_of(uint64_t left_ns) {
+  const int due_ms = take_cost_turn(knobs.cost_max_permille), left_ms = static_cast<int>(left_ns / 1'000'000) + 1;
+  return due_ms < left_ms ? due_ms : left_ms;
+}
+
+void wait_for(int ms) {
+  const uint64_t until_ns = read_clock_ns(CLOCK_MONOTONIC) + static_cast<uint64_t>(ms) * 1'000'000;
+  for (uint64_t now_ns = 0; (now_ns = read_clock_ns(CLOCK_MONOTONIC)) < until_ns;) poll(nullptr, 0, piece_of(until_ns - now_ns));
+}
+
 // True: the sidecar went.
 bool await_loss_for(int ms) {
   const uint64_t until_ns = read_clock_ns(CLOCK_MONOTONIC) + static_cast<uint64_t>(ms) * 1'000'000;
   for (uint64_t now_ns = 0; (now_ns = read_clock_ns(CLOCK_MONOTONIC)) < until_ns;) {
     Part part{};
-    switch (link.await_news(static_cast<int>((until_ns - now_ns) / 1'000'000) + 1, part)) {
+    switch (link.await_news(piece_of(until_ns - now_ns), part)) {
       case SidecarLink::News::kEnd:
         return true;
       case SidecarLink::News::kPart:
@@ -162,7 +174,7 @@ int find_sidecar(int waited_ms) {
       note_sidecar_lost(ticks());
     }
     if (!link.is_open()) {
-      poll(nullptr, 0, wait_ms);
+      wait_for(wait_ms);
       // If the sidecar was lost before: one memory in use and one to come are all there ever are.
       if (wait_ms >= kRetryMs) settle(true);
     }

@@ -1,6 +1,7 @@
 #include "plugin/witness/knobs.h"
 
 #include "railwitness/abi/handover.h"
+#include "railwitness/base/knobs.h"
 
 #include <cctype>
 #include <cstdio>
@@ -43,10 +44,20 @@ void read_mode(Knobs& k) {
   }
 }
 
+// What is wrong is said elsewhere (describe_problems); here the default is taken.
+unsigned read_number(const char* name) {
+  const knobs::Knob& knob = *knobs::find(name);
+  int64_t number = 0;
+  const char* value = value_of(name);
+  if (!value || !knobs::parse_number(knob, value, number)) knobs::parse_number(knob, knob.standard, number);
+  return static_cast<unsigned>(number);
+}
+
 }  // namespace
 
 Knobs read_knobs() {
   Knobs k{};
+  k.cost_max_permille = read_number("RAILWITNESS_COST_MAX_PERMILLE");
   read_mode(k);
   const char* socket = value_of("RAILWITNESS_SOCKET");
   copy_path(socket ? socket : RAILWITNESS_DEFAULT_SOCKET, k.socket, sizeof k.socket);

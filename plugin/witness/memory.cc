@@ -26,6 +26,8 @@
 namespace railwitness::witness {
 namespace {
 
+constexpr int kNames = 3;  // of a memory, see Detail
+
 Part describe(void* base, const railwitness_segment_header& h, bool is_read) {
   char* b = static_cast<char*>(base);
   Part p{};
@@ -43,7 +45,7 @@ Part describe(void* base, const railwitness_segment_header& h, bool is_read) {
 
 // Null: no memory; the part is unmapped then. `h` is the checked copy: what stands in the segment may have changed since.
 Memory* make_memory(const Part& first, const railwitness_segment_header& h) {
-  auto* m = static_cast<Memory*>(calloc(1, sizeof(Memory)));
+  auto* m = static_cast<Memory*>(calloc(kNames, sizeof(Memory)));
   if (!m) return unmap_part(first), nullptr;
   m->threads = first.base + h.threads_offset;
   m->control_capacity = h.control_capacity;
@@ -55,6 +57,11 @@ Memory* make_memory(const Part& first, const railwitness_segment_header& h) {
   m->states = first.states;
   m->histograms = first.histograms;
   m->records = first.records;
+  m->base = m;
+  for (int i = 1; i < kNames; i++) {
+    m[i] = *m;
+    m[i].detail = static_cast<Detail>(i);
+  }
   m->part_count = 1;
   m->parts[0] = first;
   return m;

@@ -1,5 +1,6 @@
 #include "plugin/witness/recorder.h"
 
+#include "plugin/witness/cost.h"
 #include "plugin/witness/recorder_state.h"
 #include "railwitness/base/version.h"
 
@@ -12,13 +13,18 @@
 namespace railwitness::witness {
 
 constinit Recorder recorder;
-constinit Hot hot{nullptr, false};
+constinit Hot hot{nullptr, false, 0};
 namespace {
 constinit railwitness_thread unregistered{};
 }
 __thread ThisThread this_thread __attribute__((tls_model("initial-exec"))) = {nullptr, &unregistered, kNobodysLine};
 
-uint64_t read_mono_ticks() { return read_clock_ns(CLOCK_MONOTONIC); }
+uint64_t read_mono_ticks() {
+  be_slow_for_a_test();
+  return read_clock_ns(CLOCK_MONOTONIC);
+}
+
+uint64_t ticks_for(Detail detail) { return detail == Detail::kCounters ? load_relaxed(hot.coarse_ticks) : ticks(); }
 
 namespace {
 
@@ -58,7 +64,7 @@ bool may_record() { return load_acquire(recorder.owner) == getpid(); }
 // --- control ring ---------------------------------------------------------------------------------------------------
 
 void write_event(const ControlEvent& event) {
-  const Memory& m = *current();
+  const Memory& m = *base();
   const uint64_t index = load_relaxed(m.writer->control_reserved);
   store_release(m.writer->control_reserved, index + 1);
   railwitness_control& c = m.control[index & (m.control_capacity - 1)];
@@ -78,12 +84,12 @@ void record_event(const ControlEvent& event) {
 void note_attached(railwitness_attach how) {
   const Lock lock;
   if (!lock) return;
-  store_relaxed(current()->writer->attach, how);
+  store_relaxed(base()->writer->attach, how);
   write_event({.kind = RAILWITNESS_CONTROL_ATTACHED, .value = {how, 0, 0}});
 }
 
 void note_context_tapped() {
-  if (const Lock lock; lock) add_relaxed(current()->writer->contexts, 1);
+  if (const Lock lock; lock) add_relaxed(base()->writer->contexts, 1);
 }
 
 void note_alone(uint64_t since_ticks) {
@@ -94,8 +100,8 @@ void note_sidecar_lost(uint64_t when_ticks) {
   const Lock lock;
   if (!lock) return;
   recorder.is_watched = false;
-  store_relaxed(current()->writer->alone_begin_ticks, when_ticks);
-  store_relaxed(current()->writer->alone_end_ticks, 0);
+  store_relaxed(base()->writer->alone_begin_ticks, when_ticks);
+  store_relaxed(base()->writer->alone_end_ticks, 0);
   write_event({.kind = RAILWITNESS_CONTROL_SIDECAR_LOST});
 }
 
@@ -103,8 +109,8 @@ void note_sidecar_found(uint64_t when_ticks) {
   const Lock lock;
   if (!lock) return;
   recorder.is_watched = true;
-  publish_unwitnessed(*current());
-  railwitness_writer& w = *current()->writer;
+  publish_unwitnessed(*base());
+  railwitness_writer& w = *base()->writer;
   if (load_relaxed(w.alone_begin_ticks)) store_relaxed(w.alone_end_ticks, when_ticks);
   write_event({.kind = RAILWITNESS_CONTROL_SIDECAR_FOUND});
 }
@@ -153,7 +159,7 @@ void register_thread(const Memory& m) {
 void enter_thread() {
   const Lock lock;
   if (!lock) return;
-  const Memory* m = current();
+  const Memory* m = base();
   if (this_thread.memory == m) return;
   const auto index = static_cast<uint32_t>(this_thread.offset / sizeof(railwitness_thread));
   if (!this_thread.memory) {
@@ -171,7 +177,7 @@ void enter_thread() {
 namespace {
 
 uint32_t find_rail_locked(const char* device, uint8_t port) {
-  const railwitness_rail* rails = current()->rails;
+  const railwitness_rail* rails = base()->rails;
   for (uint32_t i = 0; i < recorder.rail_count; i++)
     if (rails[i].port == port && !strncmp(rails[i].device, device, sizeof rails[i].device - 1)) return i;
   return kNoRail;
@@ -187,7 +193,7 @@ uint32_t find_rail(const char* device, uint8_t port) {
 uint32_t add_rail(const railwitness_rail& rail) {
   const Lock lock;
   if (!lock) return kNoRail;
-  const Memory& m = *current();
+  const Memory& m = *base();
   uint32_t index = find_rail_locked(rail.device, rail.port);
   if (index != kNoRail) return index;
   if (recorder.rail_count == kRails) return kNoRail;
@@ -202,7 +208,7 @@ uint32_t add_rail(const railwitness_rail& rail) {
 uint64_t open_comm(uint64_t hash, int rank, int ranks, int nodes, const char* name) {
   const Lock lock;
   if (!lock) return kComms + 1;
-  const Memory& m = *current();
+  const Memory& m = *base();
   uint32_t index = recorder.comm_count;
   if (index == kComms) {  // the one that closed first
     uint64_t first = ~0ull;
@@ -232,7 +238,7 @@ uint64_t open_comm(uint64_t hash, int rank, int ranks, int nodes, const char* na
 void close_comm(uint64_t token) {
   const Lock lock;
   if (!lock || token == 0 || token > kComms) return;
-  railwitness_comm& line = current()->comms[token - 1];
+  railwitness_comm& line = base()->comms[token - 1];
   store_relaxed(line.closed_ticks, ticks());
   store_release(line.open, 2);
   write_event({.kind = RAILWITNESS_CONTROL_COMM_CLOSED,
@@ -253,8 +259,9 @@ void forget_everything() {
   recorder.without_line = 0;
   recorder.has_room = recorder.is_watched = false;
   recorder.grow = nullptr;
+  forget_cost();
   this_thread = {nullptr, &unregistered, kNobodysLine};
-  const Memory* m = current();
+  const Memory* m = base();
   store_release(hot.current, static_cast<const Memory*>(nullptr));
   while (m) {
     const Memory* previous = m->previous;

@@ -32,6 +32,7 @@ struct Recorder {
   bool has_room = false;                                    // read without the mutex
   bool is_watched = false;                                  // a sidecar reads what is written
   Grow grow = nullptr;
+  Detail detail = Detail::kFull;  // or kCounters; read without the mutex
   const Memory* thread_home[kThreads] = {};
   uint32_t thread_count = 0;
   uint32_t rail_count = 0;

@@ -143,13 +143,20 @@ class Printer {
                              out.empty() ? "" : "; ", process.unwitnessed_flows, process.unwitnessed_events);
   }
 
+  // What recording takes of the threads that call it; in brackets what it would take, where only counters are kept.
+  static std::string cost(const model::Process& process) {
+    if (!process.witness_cost) return "-";
+    const std::string share = fmt::format("{:.2f} %", static_cast<double>(process.witness_cost->ppm) / 1e4);
+    return process.witness_cost->counters_only ? fmt::format("({}) counters only", share) : share;
+  }
+
   std::string processes() const {
-    Table table({"PID", "STATE", "SINCE", "CPU", "JOB", "RANK", "TAP", "FLOWS", "PROBLEM"});
+    Table table({"PID", "STATE", "SINCE", "CPU", "JOB", "RANK", "TAP", "FLOWS", "COST", "PROBLEM"});
     for (const model::Process& process : facts_.processes) {
       table.add({std::to_string(process.pid), std::string(word(process.state)), age(process.state_since_mono_ns),
                  process.cpu_share ? fmt::format("{:.2f}", *process.cpu_share) : "-", or_dash(process.job),
                  ranks(process), std::string(word(process.attach)), std::to_string(process.flows.size()),
-                 or_dash(problem(process))});
+                 cost(process), or_dash(problem(process))});
     }
     return table.empty() ? "no processes: no job has asked for a segment\n" : table.text();
   }

@@ -95,6 +95,18 @@ void members(A& a, const CallThread*) {
 }
 
 template <class A>
+void members(A& a, const WitnessCost*) {
+  a("events", &WitnessCost::events);
+  a("event_ns", &WitnessCost::event_ns);
+  a("ppm", &WitnessCost::ppm);
+  a("max_permille", &WitnessCost::max_permille);
+  a("counters_only", &WitnessCost::counters_only);
+  a("since_mono_ns", &WitnessCost::since_mono_ns);
+  a("since_ppm", &WitnessCost::since_ppm);
+  a("reductions", &WitnessCost::reductions);
+}
+
+template <class A>
 void members(A& a, const Process*) {
   a("pid", &Process::pid);
   a("start_time", &Process::start_time);
@@ -110,6 +122,7 @@ void members(A& a, const Process*) {
   a("unwitnessed_events", &Process::unwitnessed_events);
   a("alone_begin_mono_ns", &Process::alone_begin_mono_ns);
   a("alone_end_mono_ns", &Process::alone_end_mono_ns);
+  a("witness_cost", &Process::witness_cost);
   a("segment_problem", &Process::segment_problem);
   a("comms", &Process::comms);
   a("threads", &Process::threads);

@@ -48,6 +48,7 @@ struct DecodedSegment {
   uint64_t unwitnessed_flows = 0, unwitnessed_events = 0;
   std::optional<int64_t> alone_begin_mono_ns, alone_end_mono_ns;
   bool copied_forward = false;
+  std::optional<model::WitnessCost> witness_cost;
   std::vector<model::Comm> comms;
   std::vector<model::CallThread> threads;  // last_change_mono_ns is for the reader, which remembers
   std::vector<DecodedFlow> flows;

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "fmt/format.h"
+
 namespace railwitness::sidecar {
 namespace {
 
@@ -163,6 +165,24 @@ std::vector<Note> coverage_notes(const model::NodeFacts& facts, int64_t start_wa
     if (facts.taken_mono_ns - *process.alone_end_mono_ns >= kToldForNs) continue;
     notes.emplace_back("process " + std::to_string(process.pid) + " was unwitnessed for " +
                        seconds_text(*process.alone_end_mono_ns - *process.alone_begin_mono_ns));
+  }
+  return notes;
+}
+
+std::vector<std::string> cost_notes(const model::NodeFacts& facts) {
+  std::vector<std::string> notes;
+  for (const model::Process& process : facts.processes) {
+    if (!process.witness_cost || !process.witness_cost->counters_only || process.state == model::ProcessState::kGone) continue;
+    if (notes.size() >= kMaxCoverageNotes) break;
+    const model::WitnessCost& cost = *process.witness_cost;
+    const int64_t since_mono_ns = cost.since_mono_ns.value_or(facts.taken_mono_ns);
+    // Nothing that changes from second to second: a note that does would be logged again each time.
+    notes.push_back(fmt::format(
+        "{}, process {}: witness costs {:.1f} permille of the time of the threads that call it, "
+        "RAILWITNESS_COST_MAX_PERMILLE allows {}: counters only since {}",
+        process.job.empty() ? "job without a name" : "job " + process.job, process.pid,
+        static_cast<double>(cost.since_ppm) / 1000, cost.max_permille,
+        wall_text(facts.taken_wall_ns - (facts.taken_mono_ns - since_mono_ns))));
   }
   return notes;
 }

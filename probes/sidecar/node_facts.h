@@ -49,6 +49,9 @@ size_t bound_processes(std::vector<model::Process>& processes);
 // nobody saw, for some minutes.
 std::vector<Note> coverage_notes(const model::NodeFacts& facts, int64_t start_wall_ns);
 
+// A sentence for each process whose plugin keeps counters only: what full recording would cost, and since when.
+std::vector<std::string> cost_notes(const model::NodeFacts& facts);
+
 std::string wall_text(int64_t wall_ns);  // RFC 3339, UTC, seconds
 
 }  // namespace railwitness::sidecar

@@ -316,6 +316,7 @@ std::vector<Note> Loop::notes(size_t processes_left_out, size_t flows_left_out) 
   if (processes_left_out > 0) notes.push_back("processes are left out of the facts: too many for one node");
   if (flows_left_out > 0) notes.push_back("flows are left out of the facts: too many for one node");
   for (Note& note : coverage_notes(heard_[0].facts, start_wall_ns_)) notes.push_back(std::move(note));
+  for (std::string& note : cost_notes(heard_[0].facts)) notes.push_back(std::move(note));
   return notes;
 }
 

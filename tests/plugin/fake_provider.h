@@ -124,15 +124,15 @@ inline void refuse_parts() {
   witness::set_growth([](const witness::Memory&, bool, witness::Part&) { return false; });
 }
 
-inline const railwitness_state& state_of(uint32_t flow) { return *witness::lines_of(*witness::current(), flow).state; }
+inline const railwitness_state& state_of(uint32_t flow) { return *witness::lines_of(*witness::base(), flow).state; }
 inline const railwitness_identity& identity_of(uint32_t flow) {
-  return *witness::lines_of(*witness::current(), flow).identity;
+  return *witness::lines_of(*witness::base(), flow).identity;
 }
 inline const railwitness_record& record_of(uint32_t flow, uint64_t i) {
-  return witness::lines_of(*witness::current(), flow).records[i % witness::kRecords];
+  return witness::lines_of(*witness::base(), flow).records[i % witness::kRecords];
 }
-inline const railwitness_writer& writer() { return *witness::current()->writer; }
-inline const railwitness_control& event_of(uint64_t i) { return witness::current()->control[i % RAILWITNESS_CONTROL_CAPACITY]; }
+inline const railwitness_writer& writer() { return *witness::base()->writer; }
+inline const railwitness_control& event_of(uint64_t i) { return witness::base()->control[i % RAILWITNESS_CONTROL_CAPACITY]; }
 
 inline std::vector<railwitness_control> events_of_kind(int kind) {
   std::vector<railwitness_control> found;

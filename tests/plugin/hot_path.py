@@ -35,7 +35,7 @@ HOT = (
     Hot(TAP + r'poll_cq<\d+, true>', 1, ('tap::(anonymous namespace)::note_poll',), SLOTS),
     Hot(TAP + r'note_poll<\d+, true>', 0, ('tap::note_completions',), SLOTS),
     Hot('railwitness::tap::note_completions', 0,
-        ('tap::(anonymous namespace)::note_one_slowly', 'tap::(anonymous namespace)::enter_thread', 'witness::read_mono_ticks')),
+        ('tap::(anonymous namespace)::note_one_slowly', 'tap::(anonymous namespace)::note_completions_slowly', 'witness::read_mono_ticks')),
     Hot('railwitness::tap::note_post_send_list', 0,
         ('tap::(anonymous namespace)::note_post_send_slowly', 'witness::make_room')),
     Hot('railwitness::engine::isend', 1, ('engine::isend_slowly', 'engine::wait_slowly', 'engine::fail_post')),

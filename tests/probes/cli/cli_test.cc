@@ -221,6 +221,16 @@ TEST(Ls, AProcessThatIsGoneKeepsItsJobAndTheRankItHad) {
   EXPECT_THAT(tables(node, false), testing::ContainsRegex("gone .* train +2/8"));
 }
 
+TEST(Ls, SaysWhatRecordingCostsAndWhereOnlyCountersAreKept) {
+  model::NodeFacts node = facts();
+  EXPECT_THAT(tables(node, false), HasSubstr("COST"));
+  EXPECT_THAT(tables(node, false), Not(HasSubstr(" %")));
+  node.processes[0].witness_cost.emplace().ppm = 2780;
+  EXPECT_THAT(tables(node, false), HasSubstr("  0.28 %  "));
+  node.processes[0].witness_cost->counters_only = true;
+  EXPECT_THAT(tables(node, false), HasSubstr("  (0.28 %) counters only  "));
+}
+
 TEST(Ls, EmptyNodeSaysWhatIsMissing) {
   model::NodeFacts empty;
   empty.node = "n";
