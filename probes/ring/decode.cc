@@ -264,7 +264,8 @@ std::optional<uint32_t> FlowDecoder::identity_sequence(uint32_t line) const {
   const uint64_t at = geometry_.identities_offset + uint64_t{line} * sizeof(railwitness_identity);
   const uint64_t state_at = geometry_.states_offset + uint64_t{line} * sizeof(railwitness_state);
   const uint64_t end = bytes_untrusted_.size();
-  if (at + sizeof(railwitness_identity) > end || state_at + sizeof(railwitness_state) > end) return std::nullopt;
+  if (line >= geometry_.flow_capacity || at + sizeof(railwitness_identity) > end) return std::nullopt;
+  if (state_at + sizeof(railwitness_state) > end) return std::nullopt;
   uint32_t sequence;
   std::memcpy(&sequence, bytes_untrusted_.data() + at, sizeof(sequence));
   if (sequence == 0 || sequence % 2 == 1) return std::nullopt;

@@ -67,7 +67,7 @@ class FlowDecoder {
   FlowDecoder(std::span<const std::byte> bytes_untrusted, const Geometry& geometry, uint32_t first_flow,
               const FlowContext& context, const TimeBounds& bounds);
 
-  // Nothing: the line is free, being written, or beyond the copy.
+  // Nothing: the line is free, being written, or beyond the table or the copy.
   std::optional<uint32_t> identity_sequence(uint32_t line) const;
   void read_identity(uint32_t line, model::Flow& flow) const;
   void read_state(uint32_t line, model::Flow& flow) const;
