@@ -26,11 +26,11 @@ void add(T& word, std::type_identity_t<T> n) {
   __atomic_fetch_add(&word, n, __ATOMIC_RELAXED);
 }
 
-// Back to the name that recorder.detail asks for, unless another memory was published meanwhile.
+// Back to the name that calls have otherwise, unless another memory was published meanwhile.
 void end_burst() {
   const Memory* m = current();
   if (detail_of(m) != Detail::kTimed) return;
-  __atomic_compare_exchange_n(&hot.current, &m, name_of(*m->base, load_relaxed(recorder.detail)), false, __ATOMIC_ACQ_REL,
+  __atomic_compare_exchange_n(&hot.current, &m, name_of(*m->base, lasting_detail()), false, __ATOMIC_ACQ_REL,
                               __ATOMIC_ACQUIRE);
 }
 
@@ -119,7 +119,7 @@ void evaluate(uint32_t max_permille, uint64_t now_ns) {
   }
   publish(ppm, event_ticks, max_permille);
   const Detail detail = meter.judge.judge(ppm, max_permille * uint64_t{1000}, now_ns);
-  if (detail != load_relaxed(recorder.detail)) record_in(detail);
+  if (detail != lasting_detail()) record_in(detail);
   const uint64_t passed_ns = now_ns - meter.last_ns;
   if (passed_ns)
     store_relaxed(burst.longest_ticks, static_cast<uint64_t>(static_cast<double>(passed) * kLongestNs / static_cast<double>(passed_ns)));
@@ -171,11 +171,11 @@ void time_next_calls() {
 
 void record_in(Detail detail) {
   const Lock lock;
-  if (!lock || detail == load_relaxed(recorder.detail)) return;
+  if (!lock || detail == lasting_detail()) return;
   store_relaxed(hot.coarse_ticks, ticks());
-  store_relaxed(recorder.detail, detail);
   railwitness_writer& w = *base()->writer;
   const bool is_full = detail == Detail::kFull;
+  store_relaxed(recorder.counters_only, !is_full);
   store_relaxed(w.detail_since_ticks, ticks());
   store_relaxed(w.detail, is_full ? RAILWITNESS_DETAIL_FULL : RAILWITNESS_DETAIL_COUNTERS);
   store_relaxed(w.detail_ppm, load_relaxed(w.cost_ppm));
@@ -187,8 +187,7 @@ void record_in(Detail detail) {
 
 int take_cost_turn(uint32_t max_permille) {
   const uint64_t now_ns = read_clock_ns(CLOCK_MONOTONIC);
-  const bool is_full = load_relaxed(recorder.detail) == Detail::kFull;
-  if (!is_full) store_relaxed(hot.coarse_ticks, ticks());
+  if (load_relaxed(recorder.counters_only)) store_relaxed(hot.coarse_ticks, ticks());
   if (now_ns >= meter.next_ns) {
     if (meter.last_ns) {
       evaluate(max_permille, now_ns);
@@ -201,13 +200,13 @@ int take_cost_turn(uint32_t max_permille) {
     meter.next_ns = now_ns + uint64_t{kTurnMs} * 1'000'000;
   }
   const auto left_ms = static_cast<int>((meter.next_ns - now_ns) / 1'000'000) + 1;
-  return load_relaxed(recorder.detail) == Detail::kFull || left_ms < kTickMs ? left_ms : kTickMs;
+  return !load_relaxed(recorder.counters_only) || left_ms < kTickMs ? left_ms : kTickMs;
 }
 
 void forget_cost() {
   burst = {};
   meter = {};
-  recorder.detail = Detail::kFull;
+  recorder.counters_only = false;
 }
 
 }  // namespace railwitness::witness

@@ -32,7 +32,7 @@ struct Recorder {
   bool has_room = false;                                    // read without the mutex
   bool is_watched = false;                                  // a sidecar reads what is written
   Grow grow = nullptr;
-  Detail detail = Detail::kFull;  // or kCounters; read without the mutex
+  bool counters_only = false;  // cost.h; read without the mutex
   const Memory* thread_home[kThreads] = {};
   uint32_t thread_count = 0;
   uint32_t rail_count = 0;
@@ -58,6 +58,9 @@ class Lock {
  private:
   const bool held_;
 };
+
+// How calls are recorded while none is timed.
+inline Detail lasting_detail() { return load_relaxed(recorder.counters_only) ? Detail::kCounters : Detail::kFull; }
 
 // With the mutex held.
 void write_event(const ControlEvent& event);

@@ -78,7 +78,7 @@ bool switch_memory(Memory* memory) {
   for (uint32_t p = 1; p < to.part_count; p++) sign_part(to.parts[p], *to.writer);
   publish_flow_counts(to);
   memory->previous = &from;
-  store_release(hot.current, name_of(*memory, recorder.detail));
+  store_release(hot.current, name_of(*memory, lasting_detail()));
   update_room(to);
   publish_unwitnessed(to);
   return true;
