@@ -2,7 +2,7 @@
 """Searches with every fuzzer, keeps what it learns, and says which have been searched for long enough.
 
     run.py [--build build/fuzz] [--only NAME] [--cpu SECONDS]     `make fuzz` builds and calls it
-    run.py --smoke SECONDS     all of them for so long, half each at a time; nothing is kept (stage `fuzz` of tests/run.sh)
+    run.py --smoke SECONDS     each for so long, two at a time; corpus and ledger stay as they are (stage `fuzz` of tests/run.sh)
     run.py --status            says only how things stand
     run.py --self-test
 
@@ -31,7 +31,7 @@ ROOT = HERE.parent.parent
 ENOUGH_S = 600
 SLICE_S = 30             # of wall time, between two entries in the ledger
 MOST_BYTES = 4096        # of an input that is kept
-MOST_NEW, MOST_FOLDER_BYTES = 48, 96 << 10  # inputs added by one run, bytes of them
+MOST_NEW, MOST_FOLDER_BYTES = 24, 48 << 10  # inputs added by one run, bytes of them
 CRASH = re.compile(r'(crash|leak|timeout|oom|slow-unit)-[0-9a-f]+$')
 
 
@@ -100,9 +100,10 @@ def run(program, arguments, folder):
 
 
 class Fuzzer:
-    def __init__(self, name, program, work, here=HERE):
+    def __init__(self, name, program, work, here=HERE, findings=None):
         self.name, self.program = name, str(program)
-        self.corpus, self.open, self.work = here / 'corpus' / name, here / 'findings' / name, work / name
+        self.corpus, self.work = here / 'corpus' / name, work / name
+        self.open = (findings or here / 'findings') / name
         for folder in self.corpus, self.work:
             folder.mkdir(parents=True, exist_ok=True)
 
@@ -161,10 +162,11 @@ def fuzzers_of(build, only):
     return {name: build / 'tests/fuzz' / f'{name}_fuzzer' for name in names}
 
 
-def smoke(programs, seconds, work):
+def smoke(programs, seconds, work, findings):
     def one(name):
-        cpu, runs, broke = Fuzzer(name, programs[name], pathlib.Path(work)).search(seconds)
-        print(f'{name:15} {cpu:5.1f} CPU s  {runs:>9} runs  {" ".join(broke) or "nothing found"}', flush=True)
+        cpu, runs, broke = Fuzzer(name, programs[name], pathlib.Path(work), findings=findings).search(seconds)
+        print(f'{name:15} {cpu:5.1f} CPU s  {runs:>9} runs  {" ".join(broke) or "nothing found"}'
+              + (f' in {findings / name}' if broke else ''), flush=True)
         return not broke
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
         right = list(pool.map(one, programs))
@@ -284,7 +286,7 @@ def main():
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     if options.smoke:
         with tempfile.TemporaryDirectory() as work:
-            return smoke(programs, options.smoke, work)
+            return smoke(programs, options.smoke, work, build / 'findings')
     hashes = {name: hash_of(sources_of(build, program)) for name, program in programs.items()}
     path = HERE / 'LEDGER.json'
     if options.status:

@@ -6,6 +6,10 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <thread>
+#include <vector>
+
 #include <unistd.h>
 
 namespace railwitness::test {
@@ -228,6 +232,69 @@ TEST_F(Cost, OneCallIsTakenForTenMicrosecondsAtMost) {
   const double rate = static_cast<double>(writer().cost_ticks) / static_cast<double>(writer().cost_events);
   const double second = witness::hot.tsc ? 5e9 : 1e9;
   EXPECT_LT(rate, second * 6e-6) << "half of them at ten microseconds";
+}
+
+// A provider without anything shared: each thread completes what it posted last.
+thread_local uint64_t posted_id = 0;
+thread_local bool is_posted = false;
+int accept_one(ibv_qp*, ibv_send_wr* list, ibv_send_wr**) {
+  posted_id = list->wr_id;
+  is_posted = true;
+  return 0;
+}
+int complete_one(ibv_cq* cq, int, ibv_wc* wc) {
+  if (!is_posted) return 0;
+  is_posted = false;
+  *wc = completion(static_cast<uint32_t>(cq->cqe), posted_id);
+  return 1;
+}
+
+TEST(CostOfThreads, CallsGoOnWhileTheWayOfRecordingAndTheMemoryChangeUnderThem) {
+  constexpr int kThreads = 3;
+  constexpr uint64_t kTransfers = 200'000;
+  const FreshRecorder fresh;
+  std::vector<FakeContext> nics(kThreads);
+  std::vector<std::thread> threads;
+  std::atomic<int> working{kThreads};
+  for (int t = 0; t < kThreads; t++) {
+    FakeContext& nic = nics[static_cast<size_t>(t)];
+    nic.context.device = &nic.device;
+    nic.context.ops.post_send = accept_one;
+    nic.context.ops.poll_cq = complete_one;
+    nic.cq.context = &nic.context;
+    nic.cq.cqe = 100 + t;
+    ASSERT_TRUE(tap::tap_context(&nic.context));
+    threads.emplace_back([&nic, &working] {
+      FakeQp qp{nic, static_cast<uint32_t>(nic.cq.cqe)};
+      for (uint64_t i = 1; i <= kTransfers; i++) {
+        Request r(IBV_WR_RDMA_WRITE_WITH_IMM, 10, i);
+        EXPECT_EQ(post(qp, r), 0);
+        EXPECT_EQ(poll(nic, 1), 1);
+        EXPECT_EQ(poll(nic, 1), 0);
+      }
+      working--;
+    });
+  }
+  uint64_t rounds = 0;
+  for (; working > 0; rounds++) {
+    witness::time_next_calls();
+    if (rounds % 3 == 0) witness::record_in(rounds % 2 ? Detail::kFull : Detail::kCounters);
+    if (rounds % 50 == 49 && rounds < 1000) {
+      EXPECT_TRUE(witness::switch_memory(witness::map_private()));
+      witness::settle(false);
+    }
+    usleep(100);
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_GT(rounds, 10u);
+  for (uint32_t f = 0; f < kThreads; f++) {
+    EXPECT_EQ(state_of(f).posted, kTransfers);
+    EXPECT_EQ(state_of(f).completed, kTransfers);
+    EXPECT_EQ(state_of(f).completed_bytes, kTransfers * 10);
+    EXPECT_EQ(state_of(f).records, kTransfers);
+    EXPECT_EQ(state_of(f).oldest_post_ticks, 0u);
+  }
+  EXPECT_EQ(writer().unwitnessed_events, 0u);
 }
 
 }  // namespace
