@@ -62,10 +62,12 @@ uint64_t events_of(const Flow& flow) {
 // Of connections, whose calls no thread's line counts.
 uint64_t count_connection_events() {
   uint64_t events = 0;
-  for (uint32_t i = 0;; i++) {
-    const Lock lock;  // for one flow at a time: others wait for it
-    if (!lock || i >= recorder.flow_count) return events;
-    if (recorder.identities[i].kind == RAILWITNESS_FLOW_CONNECTION) events += events_of(recorder.flows[i]);
+  for (uint32_t i = 0;;) {
+    const Lock lock;  // for some flows at a time: others wait for it
+    for (const uint32_t end = i + 64; i < end; i++) {
+      if (!lock || i >= recorder.flow_count) return events;
+      if (recorder.identities[i].kind == RAILWITNESS_FLOW_CONNECTION) events += events_of(recorder.flows[i]);
+    }
   }
 }
 
@@ -73,9 +75,10 @@ struct Activity {
   uint64_t events, threads;
 };
 
-Activity measure_activity() {
+// `any`: calls were timed. If none was, none was made since the last turn: connections need not be asked.
+Activity measure_activity(bool any) {
   Activity a{};
-  const uint64_t connections = count_connection_events();
+  const uint64_t connections = any ? count_connection_events() : meter.connection_events;
   if (connections > meter.connection_events) a.events = connections - meter.connection_events;
   meter.connection_events = connections;
   const Lock lock;
@@ -107,15 +110,13 @@ void evaluate(uint32_t max_permille, uint64_t now_ns) {
   const uint64_t now_ticks = ticks(), passed = now_ticks - meter.last_ticks;
   const uint64_t events = load_relaxed(burst.events), took = load_relaxed(burst.ticks);
   const uint64_t timed = events - meter.events, timed_ticks = took - meter.ticks;
+  const Activity a = measure_activity(timed >= kLeast);
   uint64_t ppm = 0, event_ticks = 0;
   if (timed >= kLeast && passed) {
     event_ticks = timed_ticks / timed;
-    const Activity a = measure_activity();
     const double all = static_cast<double>(timed_ticks) / static_cast<double>(timed) * static_cast<double>(a.events);
     ppm = static_cast<uint64_t>(1e6 * all / (static_cast<double>(passed) * static_cast<double>(a.threads ? a.threads : 1)));
     meter.events = events, meter.ticks = took;
-  } else {
-    measure_activity();  // so that the next turn counts from here
   }
   publish(ppm, event_ticks, max_permille);
   const Detail detail = meter.judge.judge(ppm, max_permille * uint64_t{1000}, now_ns);
@@ -161,6 +162,7 @@ Detail CostJudge::judge(uint64_t ppm, uint64_t most_ppm, uint64_t now_ns) {
 }
 
 void time_next_calls() {
+  if (detail_of(current()) == Detail::kTimed) return;  // nobody has called since
   const uint64_t reading = time_a_reading();
   const Lock lock;
   if (!lock || detail_of(current()) == Detail::kTimed) return;
@@ -189,15 +191,16 @@ int take_cost_turn(uint32_t max_permille) {
   const uint64_t now_ns = read_clock_ns(CLOCK_MONOTONIC);
   if (load_relaxed(recorder.counters_only)) store_relaxed(hot.coarse_ticks, ticks());
   if (now_ns >= meter.next_ns) {
+    const bool is_idle = detail_of(current()) == Detail::kTimed;  // since the last turn
     if (meter.last_ns) {
       evaluate(max_permille, now_ns);
       time_next_calls();
     } else {
       meter.last_ticks = ticks();
-      measure_activity();
+      measure_activity(true);
     }
     meter.last_ns = now_ns;
-    meter.next_ns = now_ns + uint64_t{kTurnMs} * 1'000'000;
+    meter.next_ns = now_ns + static_cast<uint64_t>(is_idle ? kIdleTurnMs : kTurnMs) * 1'000'000;
   }
   const auto left_ms = static_cast<int>((meter.next_ns - now_ns) / 1'000'000) + 1;
   return !load_relaxed(recorder.counters_only) || left_ms < kTickMs ? left_ms : kTickMs;

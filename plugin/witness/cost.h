@@ -14,7 +14,8 @@
 namespace railwitness::witness {
 
 inline constexpr int64_t kWarmCalls = 16, kTimedCalls = 64;
-inline constexpr int kTurnMs = 1000, kTickMs = 50;  // the helper's, the second one while the clock is not read
+inline constexpr int kTurnMs = 1000, kIdleTurnMs = 5000;  // the helper's; the second one while nobody calls
+inline constexpr int kTickMs = 50;                        // while the clock is not read
 
 inline Detail detail_of(const Memory* m) { return m ? m->detail : Detail::kFull; }
 
