@@ -31,7 +31,8 @@ namespace {
 // A child goes on posting and polling on what it inherited, and the hot path does not ask who it is.
 void leave_all_to_parent() {
   recorder.mutex = PTHREAD_MUTEX_INITIALIZER;  // of a child that begins by itself
-  for (const Memory* m = current(); m; m = m->previous) leave_to_parent(*m);
+  for (const Memory* m = base(); m; m = m->previous) leave_to_parent(*m);
+  store_release(hot.current, base());  // nobody here asks for another way of recording: see cost.h
 }
 
 void handle_forks() {
@@ -93,7 +94,7 @@ void note_context_tapped() {
 }
 
 void note_alone(uint64_t since_ticks) {
-  if (const Lock lock; lock) store_relaxed(current()->writer->alone_begin_ticks, since_ticks);
+  if (const Lock lock; lock) store_relaxed(base()->writer->alone_begin_ticks, since_ticks);
 }
 
 void note_sidecar_lost(uint64_t when_ticks) {

@@ -7,9 +7,11 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <cstdlib>
 #include <thread>
 #include <vector>
 
+#include <sys/wait.h>
 #include <unistd.h>
 
 namespace railwitness::test {
@@ -193,6 +195,35 @@ TEST_F(Cost, FullRecordingIsTimedWhileOnlyCountersAreKept) {
   transfer();
   transfer();
   EXPECT_EQ(state_of(0).last_post_ticks, witness::hot.coarse_ticks);
+}
+
+TEST_F(Cost, AForkedChildLeavesTheParentsCountsAloneHoweverCallsAreRecorded) {
+  for (const Detail detail : {Detail::kTimed, Detail::kCounters}) {
+    witness::forget_everything();
+    char path[] = "/tmp/railwitness-cost-XXXXXX";
+    close(mkstemp(path));
+    Status status = Status::ok();
+    witness::start(witness::map_file(path, status));  // as a sidecar's: somebody else reads it
+    unlink(path);
+    ASSERT_TRUE(status.is_ok());
+    FakeContext other("fake_1");
+    FakeQp theirs{other, 18};
+    ASSERT_TRUE(tap::tap_context(&other.context));
+    const auto post_theirs = [&theirs](uint64_t id) {
+      Request r(IBV_WR_RDMA_WRITE_WITH_IMM, 100, id);
+      post(theirs, r);
+    };
+    post_theirs(1);
+    if (detail == Detail::kTimed) witness::time_next_calls();
+    else witness::record_in(detail);
+    const pid_t child = fork();
+    if (child == 0) {
+      for (uint64_t i = 2; i < 100; i++) post_theirs(i);
+      _exit(0);
+    }
+    waitpid(child, nullptr, 0);
+    EXPECT_EQ(state_of(0).posted, 1u);
+  }
 }
 
 TEST_F(Cost, ASecondOfCallsIsPublishedWithItsShareOfTheTime) {
