@@ -7,6 +7,7 @@
 #include "plugin/engine/transport.h"
 #include "plugin/ofi/devices.h"
 #include "plugin/ofi/handshake.h"
+#include "plugin/ofi/lost_infos.h"
 #include "plugin/ofi/side_channel.h"
 
 #include <mutex>
@@ -130,6 +131,7 @@ struct Comm : Object {
 
   std::mutex memory_lock;   // registrations: service thread only, but several
   struct Memory* memory;    // registered with libfabric; see memory.cc
+  LostInfos lost;
 };
 
 // Sequences take turns on max_requests places. That is no power of two by the wire format, hence no mask; it is compared
