@@ -71,6 +71,19 @@ void count_unwitnessed() {
   if (witness::may_record()) witness::count_unwitnessed_events(1);
 }
 
+constexpr uint8_t kErrorEvents = 4;  // a connection, as of a flow
+
+// A connection without a line has no place for its errors but the process' events.
+void note_unwitnessed_error(Connection& c, Result result) {
+  if (!witness::may_record() || c.error_events >= kErrorEvents) return;
+  c.error_events++;
+  const witness::NetEnds* ends = c.awaited;
+  witness::record_event({.kind = RAILWITNESS_CONTROL_ERROR_COMPLETION,
+                         .rail = ends ? witness::find_rail(ends->device, ends->port) : witness::kNoRail,
+                         .qpn = ends ? ends->number : 0,
+                         .value = {static_cast<uint64_t>(result), 0, 0}});
+}
+
 bool grow(Connection& c) {
   if (c.spare_count == 0 || c.spares) return false;
   c.spares = calloc(static_cast<size_t>(c.spare_count), sizeof(Spare));
@@ -204,7 +217,11 @@ Result isend_slowly(Connection& c, void* data, size_t bytes, int tag, void* mr, 
   timer.end();
   const Result result = calls.isend(c.inner, data, bytes, tag, mr, profiler, &slot->inner);
   if (result != nccl::kSuccess) return fail_post(*slot, request, result);
-  if (!slot->inner) return wait_slowly(*slot, request, witnessed);
+  if (!slot->inner) {
+    if (witness::current()) witness::count_poll();
+    if (witnessed) witness::wait_for_peer(*c.state, [slot] { return slot->record->post_ticks; });
+    return nccl::kSuccess;
+  }
   *request = slot;
   keep(c, *slot);
   if (!witnessed) return count_unwitnessed(), nccl::kSuccess;
@@ -212,15 +229,6 @@ Result isend_slowly(Connection& c, void* data, size_t bytes, int tag, void* mr, 
   count_send(c, *slot);
   timer.end();
   timer.count(1);
-  return nccl::kSuccess;
-}
-
-Result wait_slowly(Slot& slot, void** request, bool is_stamped) {
-  *request = nullptr;
-  Connection& c = *slot.connection;
-  const uint64_t stamp = is_stamped ? slot.record->post_ticks : 0;
-  if (witness::current()) witness::count_poll();
-  if (enter(c)) witness::wait_for_peer(*c.state, is_stamped ? stamp : ticks_now());
   return nccl::kSuccess;
 }
 
@@ -336,7 +344,12 @@ Result fail_post(Slot& slot, void** request, Result result) {
   slot.n = 0;
   *request = nullptr;
   Connection& c = *slot.connection;
-  if (enter(c)) witness::count_error(*c.flow, 0, ticks_now(), static_cast<uint16_t>(result), 0);
+  if (enter(c)) {
+    witness::count_error(*c.flow, 0, ticks_now(), static_cast<uint16_t>(result), 0);
+  } else {
+    count_unwitnessed();
+    note_unwitnessed_error(c, result);
+  }
   return result;
 }
 
@@ -351,6 +364,8 @@ Result fail_test(Slot& slot, Result result) {
   if (now) {
     witness::count_error(*c.flow, 0, now, static_cast<uint16_t>(result), 0);
     if (slot.record) store_relaxed(slot.record->status, static_cast<uint16_t>(result));
+  } else {
+    note_unwitnessed_error(c, result);  // complete() counts it
   }
   slot.bytes = nullptr;
   complete(slot, now);

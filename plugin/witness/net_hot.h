@@ -63,10 +63,10 @@ inline void post_net_receives(railwitness_state& state, uint64_t n, Clock clock)
 }
 
 // The transport took no send: as a rule the peer has given no clear-to-send. The wait is over when a send is posted,
-// which costs nothing then: a wait from before the last post is none.
-inline void wait_for_peer(railwitness_state& state, uint64_t now) {
-  const uint64_t since = state.receive_wait_ticks;
-  if (!since || since <= state.last_post_ticks) store_relaxed(state.receive_wait_ticks, now);
+// which costs nothing then: a wait from before the last post is none, and so is 0. `clock` is asked when a wait begins.
+template <typename Clock>
+[[gnu::always_inline]] inline void wait_for_peer(railwitness_state& state, Clock clock) {
+  if (state.receive_wait_ticks <= state.last_post_ticks) store_relaxed(state.receive_wait_ticks, clock());
 }
 
 }  // namespace railwitness::witness

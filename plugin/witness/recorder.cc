@@ -30,6 +30,7 @@ namespace {
 
 // A child goes on posting and polling on what it inherited, and the hot path does not ask who it is.
 void leave_all_to_parent() {
+  store_relaxed(recorder.may_record, false);
   recorder.mutex = PTHREAD_MUTEX_INITIALIZER;  // of a child that begins by itself
   for (const Memory* m = base(); m; m = m->previous) leave_to_parent(*m);
   store_release(hot.current, base());  // nobody here asks for another way of recording: see cost.h
@@ -54,13 +55,14 @@ void start(const Memory* memory) {
     store_relaxed(w.plugin_version, kVersion);
     store_release(hot.current, memory);
     store_release(recorder.owner, getpid());
+    store_release(recorder.may_record, true);
   }
   pthread_mutex_unlock(&recorder.mutex);
 }
 
 bool is_started() { return load_acquire(recorder.owner) != 0; }
 
-bool may_record() { return load_acquire(recorder.owner) == getpid(); }
+bool may_record() { return load_acquire(recorder.may_record); }
 
 // --- control ring ---------------------------------------------------------------------------------------------------
 
@@ -253,6 +255,7 @@ void forget_everything() {
     block = nullptr;
   }
   recorder.owner = 0;
+  recorder.may_record = false;
   for (uint32_t i = 0; i < recorder.flow_count; i++) recorder.flows[i] = {}, recorder.identities[i] = {};
   for (const Memory*& m : recorder.thread_home) m = nullptr;
   recorder.flow_count = recorder.thread_count = recorder.rail_count = recorder.comm_count = 0;

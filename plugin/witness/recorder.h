@@ -57,7 +57,7 @@ uint32_t parts_in_use();
 // A line is free, or that of a destroyed flow; for threads whose flow had found none.
 bool has_room();
 bool is_started();
-bool may_record();  // started, and this is no forked child
+bool may_record();  // started, and this is no forked child; asks the kernel nothing
 
 // Changes to memory that a sidecar gave: copies everything, then publishes. Only the helper thread or start() calls it.
 // False: there are more flows by now than `memory` has parts for; nothing was changed.

@@ -20,6 +20,7 @@ inline constexpr uint32_t kComms = RAILWITNESS_COMM_CAPACITY;
 struct Recorder {
   pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
   pid_t owner = 0;  // of the process that started it; 0: not started
+  bool may_record = false;  // of it, not of a child that it forked: read by calls that may not ask the kernel
   // Pages that no flow has used yet take no memory.
   Flow flows[kMostFlows] = {};
   railwitness_identity identities[kMostFlows] = {};  // as last published

@@ -38,7 +38,9 @@ HOT = (
         ('tap::(anonymous namespace)::note_one_slowly', 'tap::(anonymous namespace)::note_completions_slowly', 'witness::read_mono_ticks')),
     Hot('railwitness::tap::note_post_send_list', 0,
         ('tap::(anonymous namespace)::note_post_send_slowly', 'witness::make_room')),
-    Hot('railwitness::engine::isend', 1, ('engine::isend_slowly', 'engine::wait_slowly', 'engine::fail_post')),
+    Hot('railwitness::engine::isend', 1,
+        ('engine::isend_slowly', 'engine::(anonymous namespace)::note_not_taken', 'engine::fail_post')),
+    Hot(r'railwitness::engine::(anonymous namespace)::note_not_taken', 0),
     Hot('railwitness::engine::irecv', 1, ('engine::irecv_slowly', 'engine::fail_post')),
     Hot('railwitness::engine::test', 1, ('engine::complete_slowly', 'engine::fail_test')),
 )

@@ -121,7 +121,7 @@ struct railwitness_writer {
   uint32_t flows; /* of this part */
   /* The rest is of the whole process and lies in part 0. */
   uint64_t unwitnessed_flows;  /* queue pairs that found no line anybody reads, and have found none since */
-  uint64_t unwitnessed_events; /* posts and completions that belong to no line */
+  uint64_t unwitnessed_events; /* posts, completions and errors that belong to no line */
   uint64_t control_reserved;   /* events claimed in the control ring, ever */
   uint64_t alone_begin_ticks;  /* the last span without a sidecar: since when (its loss, or the start), 0 never */
   uint64_t alone_end_ticks;    /* and when the next one took over */
