@@ -189,6 +189,7 @@ void look_after_peer(Comm* comm);
 // --- registry.cc
 void enlist(Object* object);
 void delist(Object* object);
+bool is_listed(const void* object);
 Object* next_of(void* context);  // any object of the context, or null
 Object* connecting_of(void* handle, uint64_t cookie);
 int objects();
