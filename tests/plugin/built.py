@@ -12,7 +12,7 @@ NEWEST = {'GLIBC': (2, 34), 'GLIBCXX': (3, 4, 29), 'CXXABI': (1, 3, 13), 'GCC': 
 MAY_NEED = {'libc.so.6', 'libm.so.6', 'libstdc++.so.6', 'libgcc_s.so.1', 'ld-linux-x86-64.so.2'}
 STUB_FUNCTIONS = {'ibv_open_device', 'ibv_close_device', 'ibv_create_qp', 'ibv_modify_qp', 'ibv_destroy_qp',
                   'ibv_get_async_event', 'railwitness_stub_start'}
-TABLES = {'ncclProfiler_v5', 'railwitness_plugin', *(f'ncclNetPlugin_v{v}' for v in range(6, 13)),
+TABLES = {'railwitness_plugin', *(f'ncclProfiler_v{v}' for v in range(1, 6)), *(f'ncclNetPlugin_v{v}' for v in range(6, 13)),
           *(f'ncclCollNetPlugin_v{v}' for v in range(6, 12))}
 checks = []
 
