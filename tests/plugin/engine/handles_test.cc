@@ -10,7 +10,7 @@ namespace railwitness::engine {
 namespace {
 
 TEST(Handles, AreTakenOnceEachInAnyOrderAndNothingElseIs) {
-  Handles handles;
+  static constinit Handles handles;  // never freed, as in the plugin
   std::vector<char> memory(64 * 5000);
   std::vector<const char*> in;
   for (size_t i = 0; i < 5000; i++) in.push_back(&memory[64 * i]);
