@@ -188,7 +188,11 @@ TEST_F(Hostile, TenThousandCallsOfPortScannersKeepNobodyOut) {
   }
   printf("%d calls\n", calls);
   EXPECT_GE(calls, 10'000);
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // their allocators keep what was freed
   EXPECT_LT(resident_kb() - memory, 4096);
+#else
+  static_cast<void>(memory);
+#endif
   transport().close_listen(std::exchange(listening_, nullptr));
   EXPECT_EQ(open_descriptors(), descriptors_);
 }
