@@ -10,7 +10,8 @@ user than the honest job and the sidecar. Each has its row; it is right if
     the sidecar lives, and gives back what the attacker had of it (descriptors) within 6 s,
     its memory grows by 64 MiB at most,
     no turn of its loop takes more than 50 ms of processor time: so long is the next reading of all jobs put off at most
-    (time on the wall clock is told, and not judged: other programs take it too),
+    (time on the wall clock is told, and not judged: other programs take it too; they slow processor time as well, so an
+    attack is made up to three times until its turns are short enough, and the row says how often),
     the honest job is read all the time, and a new one gets its segment,
     and what is said of the attack is what should be.
 
@@ -33,6 +34,8 @@ from sidecar_process import Sidecar  # noqa: E402
 
 MOST_RSS_KIB = 64 << 10
 MOST_TURN_MS = 50
+TOO_LONG = 'a turn took too long'
+MOST_TRIES = 3
 NOBODY = 65534
 
 
@@ -172,7 +175,7 @@ def judge(row, as_other_user):
     wrong = []
     for condition, what in (
             (row['alive'], 'the sidecar ended'), (row['given_back'], 'descriptors are not given back'),
-            (row['rss_kib'] <= MOST_RSS_KIB, 'memory'), (row['turn_ms'] <= MOST_TURN_MS, 'a turn took too long'),
+            (row['rss_kib'] <= MOST_RSS_KIB, 'memory'), (row['turn_ms'] <= MOST_TURN_MS, TOO_LONG),
             (row['moves'], 'the honest job was not read'), (row['status'] == 0, 'the attack did not run'),
             (row['newcomers'] > 0 and (row['hung'] == 0 or not as_other_user), 'a new job got no segment'),
             (row['clean'], 'ls shows control characters'), (not row['confirmed'], 'hardware was confirmed'),
@@ -182,9 +185,21 @@ def judge(row, as_other_user):
     return wrong
 
 
+def attack_until_short(bed, name, seconds, count, as_other_user, short):
+    for tries in range(1, MOST_TRIES + 1):
+        if not short or tries > 1:
+            time.sleep(10)  # the longest turn is of the last ten seconds
+        row = watch(bed, name, seconds, count)
+        row['tries'] = tries
+        if judge(row, as_other_user) != [TOO_LONG]:
+            break
+    return row
+
+
 def print_row(row, wrong):
     told = [n for n in row['notes'] if 'processes' in n or 'left out' in n or 'not read' in n]
-    said = '; '.join(filter(None, [row['attacker'], *row['problems'][:1], *told]))
+    again = f'try {row["tries"]}' if row.get('tries', 1) > 1 else ''
+    said = '; '.join(filter(None, [again, row['attacker'], *row['problems'][:1], *told]))
     number = lambda v, digits=0: '-' if v is None else f'{v:.{digits}f}'
     print(f"| {row['name']} | {'yes' if not wrong else 'NO: ' + ', '.join(wrong)} | {row['cpu']:.2f} | {row['rss_kib'] / 1024:.1f} | "
           f"{number(row['turn_ms'], 1)} | {number(row['unread_ms'])} | {number(row['age_ms'], 1)} | "
@@ -239,9 +254,7 @@ def main():
         for name, seconds, count in rows:
             row = done.get(name)
             if not row:
-                if not options.short:
-                    time.sleep(10)  # the longest turn is of the last ten seconds
-                row = watch(bed, name, seconds, count)
+                row = attack_until_short(bed, name, seconds, count, as_other_user, options.short)
                 if options.results:
                     print(json.dumps(row), file=open(options.results, 'a'))
             wrong = judge(row, as_other_user)
