@@ -21,6 +21,7 @@ struct Source {
   std::string kind;  // of reader: "ibnetdiscover", "lldp", ...
   std::string file;  // as it was named; empty: no file
   std::optional<int64_t> wall_ns;  // when it was said: by itself, else by its file's time
+  std::string time_text;           // as said, where the zone is not
 };
 
 // What a reader wants people to know of one line, and what it could not use.
@@ -49,7 +50,7 @@ struct FabricDevice {
   std::optional<uint32_t> vendor_id, device_id;
   std::optional<uint32_t> port_count;
   std::optional<uint32_t> lid;
-  uint32_t line = 0;
+  uint32_t line = 0;  // of its own record; 0: only others speak of it
 };
 
 enum class PortState {
@@ -77,9 +78,11 @@ struct FabricPort {
   // Of a link that is up: lanes in use, and what one lane carries. 4 lanes of 106250 Mb/s are NDR's 400 Gb/s.
   std::optional<uint32_t> lanes, lane_mbps;
   std::optional<uint32_t> could_be_lanes, could_be_lane_mbps;  // the source says that both ends could do more
-  std::optional<uint32_t> mtu_bytes;
+  std::optional<uint32_t> rate_mbps;  // of all lanes together, where the source does not say them apart
+  std::optional<uint32_t> mtu_bytes, max_mtu_bytes;
+  std::vector<std::string> gids;  // as said, without those that are zero
   std::map<std::string, CounterValue> counters;
-  uint32_t line = 0;
+  uint32_t line = 0;  // of its own record; 0: only its peer speaks of it
 };
 
 // A cable, or a planned one: two ports.
@@ -100,6 +103,27 @@ struct FabricEvent {
   uint32_t line = 0;
 };
 
+// The hardware of a switch as its firmware tells it. Words ("OK", "ERROR") are as said; empty: not said.
+struct PowerSupply {
+  uint32_t number = 0;  // as the source counts
+  std::string status, part_number, serial_number, dc_power, fan_status;
+  std::optional<double> watts;
+};
+
+struct Fan {
+  uint32_t number = 0;
+  std::optional<uint32_t> rpm;  // empty: listed without a speed
+};
+
+struct SwitchHardware {
+  size_t device = 0;  // index in FabricFacts::devices
+  std::string part_number, serial_number, product_name, revision, psid, firmware, fan_status;
+  std::optional<uint64_t> uptime_s;
+  std::optional<double> celsius, max_celsius;
+  std::vector<PowerSupply> power_supplies;
+  std::vector<Fan> fans;
+};
+
 struct FabricFacts {
   Source source;
   bool is_plan = false;  // how it should be, not how it is
@@ -107,6 +131,7 @@ struct FabricFacts {
   std::vector<FabricPort> ports;
   std::vector<FabricLink> links;  // each once, whatever the source repeats
   std::vector<FabricEvent> events;
+  std::vector<SwitchHardware> hardware;
   std::vector<Remark> remarks;
 };
 
