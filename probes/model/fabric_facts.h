@@ -21,7 +21,7 @@ struct Source {
   std::string kind;  // of reader: "ibnetdiscover", "lldp", ...
   std::string file;  // as it was named; empty: no file
   std::optional<int64_t> wall_ns;  // when it was said: by itself, else by its file's time
-  std::string time_text;           // as said, where the zone is not
+  std::string time_text{};         // as said, where the zone is not
 };
 
 // What a reader wants people to know of one line, and what it could not use.
@@ -99,6 +99,8 @@ struct FabricEvent {
   std::string device, port, peer_device, peer_port;  // as named there
   std::string time_text;                             // as said
   std::optional<int64_t> wall_ns;  // empty: the zone is not said, or there is no date
+  std::optional<int64_t> local_ns;   // by the source's own clock, zone unknown: only differences within this source say anything
+  std::optional<int64_t> outage_ns;  // of kUp: since the kDown before it in this source
   std::string text;                // what it says, for people
   uint32_t line = 0;
 };

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "probes/fabric/lldp.h"
+#include "probes/fabric/readers/lldp.h"
 
 namespace railwitness::sidecar {
 namespace {

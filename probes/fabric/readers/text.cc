@@ -2,9 +2,12 @@
 
 #include <array>
 #include <cctype>
+#include <charconv>
+#include <system_error>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "probes/model/json_text.h"
 
 namespace railwitness::fabric {
 namespace {
@@ -53,6 +56,47 @@ std::string_view trim(std::string_view text) {
   while (!text.empty() && is_space(text.front())) text.remove_prefix(1);
   while (!text.empty() && is_space(text.back())) text.remove_suffix(1);
   return text;
+}
+
+std::string printable(std::string_view text, size_t max_bytes) {
+  return model::printable(text, max_bytes);
+}
+
+bool take_prefix(std::string_view& text, std::string_view part) {
+  if (!text.starts_with(part)) return false;
+  text.remove_prefix(part.size());
+  return true;
+}
+
+bool take_suffix(std::string_view& text, std::string_view part) {
+  if (!text.ends_with(part)) return false;
+  text.remove_suffix(part.size());
+  return true;
+}
+
+std::string_view take_until(std::string_view& text, std::string_view separator) {
+  const size_t at = text.find(separator);
+  const std::string_view head = text.substr(0, at);
+  text = at == std::string_view::npos ? std::string_view() : text.substr(at + separator.size());
+  return head;
+}
+
+std::vector<std::string_view> words_of(std::string_view line) {
+  std::vector<std::string_view> words;
+  for (line = trim(line); !line.empty(); line = trim(line)) {
+    size_t length = 0;
+    while (length < line.size() && !is_space(line[length])) ++length;
+    words.push_back(line.substr(0, length));
+    line.remove_prefix(length);
+  }
+  return words;
+}
+
+std::optional<uint64_t> number_of(std::string_view text) {
+  uint64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return value;
 }
 
 std::string guid_of(std::string_view text) {

@@ -4,8 +4,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "absl/status/status.h"
 
@@ -13,6 +15,8 @@ namespace railwitness::fabric {
 
 // More than any tool prints of any fabric: the file of 5007 nodes has 3 MiB.
 inline constexpr size_t kMaxInputBytes = size_t{64} << 20;
+
+inline constexpr size_t kMaxNameBytes = 256;
 
 // Error of `file`: "FILE:LINE: WHAT". Line 0 is left out.
 absl::Status refuse(std::string_view file, uint32_t line, std::string_view what);
@@ -31,7 +35,18 @@ class Lines {
   uint32_t number_ = 0;
 };
 
+// What model::printable() makes of it, without the JSON library behind that.
+std::string printable(std::string_view text, size_t max_bytes);
 std::string_view trim(std::string_view text);
+// Takes `part` off the front or the back of `text`; false: it is not there.
+bool take_prefix(std::string_view& text, std::string_view part);
+bool take_suffix(std::string_view& text, std::string_view part);
+// What stands before the first `separator`, taken off `text` with it; all of `text` where there is none.
+std::string_view take_until(std::string_view& text, std::string_view separator);
+// What blanks and tabs separate; none of them is empty.
+std::vector<std::string_view> words_of(std::string_view line);
+// Decimal digits and nothing else.
+std::optional<uint64_t> number_of(std::string_view text);
 
 // "0x0002c903007b78b0", "2c903007b78b0", "S-0002c903007b78b0", "0002:c903:007b:78b0" to 16 lower-case digits; empty: it is none.
 std::string guid_of(std::string_view text);

@@ -1,4 +1,4 @@
-#include "probes/fabric/lldp.h"
+#include "probes/fabric/readers/lldp.h"
 
 #include <cstdlib>
 #include <filesystem>
@@ -38,7 +38,7 @@ std::map<std::string, std::string> links(std::string_view json) {
 }
 
 std::string own(const char* name) {
-  return read(std::filesystem::path(RAILWITNESS_TEST_DATA) / name);
+  return read(std::filesystem::path(RAILWITNESS_TEST_DATA) / "lldp" / name);
 }
 
 TEST(Lldp, NothingKnownIsNoEdgeAndNoError) {
@@ -101,6 +101,67 @@ TEST(Lldp, MalformedInputNamesMemberAndPosition) {
   EXPECT_THAT(error(R"({"lldp":{"interface":{"a":{"port":7}}}})"), HasSubstr("lldp.interface.a.port"));
   EXPECT_THAT(error(R"({"lldp":{"interface":{"a":{"chassis":{"s":7}}}}})"), HasSubstr("lldp.interface.a.chassis"));
   EXPECT_FALSE(parse_lldp_json(std::string((1 << 20) + 1, ' ') + "{}").ok());
+}
+
+// "netdev>switch/port" of each link.
+std::string facts_of(std::string_view bytes) {
+  const auto facts = read_lldp("lldp.txt", bytes);
+  if (!facts.ok()) return std::string(facts.status().message());
+  std::string out;
+  for (const model::FabricLink& link : facts->links) {
+    const model::FabricPort& far = facts->ports[link.b];
+    const model::FabricDevice& device = facts->devices[far.device];
+    out += facts->ports[link.a].label + ">" + (device.name.empty() ? device.chassis : device.name) + "/" + far.label + " ";
+  }
+  return out;
+}
+
+TEST(LldpFacts, KeyvalueJsonAndJson0SayTheSame) {
+  const std::string expected = facts_of(own("two_interfaces.json"));
+  EXPECT_EQ(facts_of(own("two_interfaces.json0")), expected);
+  EXPECT_EQ(facts_of(own("two_interfaces.keyvalue")), expected);
+}
+
+TEST(LldpFacts, OfSeveralNeighboursOfAPortTheSwitchIsTakenAndTheOtherTold) {
+  const auto facts = read_lldp("l", own("dpu_in_the_cage.keyvalue"));
+  ASSERT_TRUE(facts.ok()) << facts.status();
+  EXPECT_EQ(facts_of(own("dpu_in_the_cage.keyvalue")), "ens7>leaf-7/swp7 ");
+  ASSERT_EQ(facts->remarks.size(), 1u);
+  EXPECT_EQ(facts->remarks[0].text, "ens7: hears node-1-bf7 too; leaf-7 is taken, which looks more like a switch");
+}
+
+TEST(LldpFacts, ALineOfAnotherInterfaceInABlockNamesNobody) {
+  const auto facts = read_lldp("l", own("line_of_another.keyvalue"));
+  ASSERT_TRUE(facts.ok()) << facts.status();
+  EXPECT_EQ(facts_of(own("line_of_another.keyvalue")), "eno1>leaf-1/swp4 eno2.5>aa:00:00:00:00:02/swp5 ");
+  ASSERT_EQ(facts->remarks.size(), 1u);
+  EXPECT_EQ(facts->remarks[0].line, 8u);
+}
+
+TEST(LldpFacts, TwoSwitchesOfOneNameAreTwoDevices) {
+  const char* text =
+      "lldp.e1.via=LLDP\nlldp.e1.chassis.mac=aa:01\nlldp.e1.chassis.name=leaf\nlldp.e1.port.ifname=swp1\n"
+      "lldp.e2.via=LLDP\nlldp.e2.chassis.mac=aa:02\nlldp.e2.chassis.name=leaf\nlldp.e2.port.ifname=swp1\n";
+  const auto facts = read_lldp("l", text);
+  ASSERT_TRUE(facts.ok()) << facts.status();
+  EXPECT_EQ(facts->devices.size(), 3u);
+  EXPECT_EQ(facts->remarks.back().text, "2 switches are called leaf: only the chassis id tells them apart");
+}
+
+TEST(LldpFacts, NothingHeardIsToldAndNoError) {
+  for (const char* text : {"", "{}", "{\"lldp\": {\n\n}}"}) {
+    const auto facts = read_lldp("l", text);
+    ASSERT_TRUE(facts.ok()) << text;
+    EXPECT_EQ(facts->remarks.back().text, "no neighbour: LLDP says nothing here, which is not a missing cable");
+  }
+}
+
+TEST(LldpFacts, RefusalsNameFileAndLine) {
+  EXPECT_THAT(facts_of("LLDP neighbors:\nInterface: eth0"), HasSubstr("lldp.txt:1: neither JSON nor"));
+  EXPECT_THAT(facts_of("lldp.e0.via=LLDP\nnonsense"), HasSubstr("lldp.txt:2: not \"lldp."));
+  EXPECT_THAT(facts_of("lldp.e0.rid=1\n"), HasSubstr("lldp.txt:1: stands before the first"));
+  EXPECT_THAT(facts_of("{\"lldp\":\n3}"), HasSubstr("lldp.txt: lldpctl: member lldp: not an object"));
+  EXPECT_THAT(facts_of("{\"lldp\":\n3"), HasSubstr("lldp.txt: no JSON at line 2"));
 }
 
 // The captured and generated outputs of the fixture folder, where it is given.
