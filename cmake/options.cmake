@@ -18,6 +18,7 @@ string(REPLACE "-g" "-g1" CMAKE_C_FLAGS_RELWITHDEBINFO "${CMAKE_C_FLAGS_RELWITHD
 
 set(RAILWITNESS_SANITIZE "" CACHE STRING "empty, address (with undefined behaviour) or thread")
 option(RAILWITNESS_COVERAGE "instrument for gcov" OFF)
+option(RAILWITNESS_FUZZ "instrument for libFuzzer, with Clang" OFF)
 option(RAILWITNESS_WITHOUT_NCCL "build and test without the real libnccl; the runner says what that does not prove" OFF)
 
 find_program(CCACHE ccache)
@@ -31,6 +32,10 @@ target_compile_options(railwitness_flags INTERFACE -Wall -Wextra -Wshadow -Wconv
   # Clang's -Wconversion has more in it than GCC's for C++; ibv_reg_mr() is a macro that mixes two enumerations.
   $<$<CXX_COMPILER_ID:Clang>:-Wno-sign-conversion> $<$<COMPILE_LANG_AND_ID:CXX,Clang>:-Wno-deprecated-enum-enum-conversion>)
 target_include_directories(railwitness_flags INTERFACE ${CMAKE_SOURCE_DIR} ${CMAKE_SOURCE_DIR}/include)
+# All code, not only that of the fuzzers: what they do not see they search blindly.
+if(RAILWITNESS_FUZZ)
+  add_compile_options(-fsanitize=fuzzer-no-link)
+endif()
 if(RAILWITNESS_SANITIZE STREQUAL "address")
   add_compile_options(-fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer)
   add_link_options(-fsanitize=address,undefined)

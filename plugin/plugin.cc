@@ -8,6 +8,7 @@
 #include "plugin/tap/tap.h"
 #include "plugin/witness/keeper.h"
 #include "plugin/witness/recorder.h"
+#include "railwitness/base/shared_word.h"
 
 #include <cstdio>
 #include <cstring>
@@ -28,6 +29,16 @@ bool find_stub(char* path, size_t bytes) {
   return n > 0 && static_cast<size_t>(n) < bytes;
 }
 
+// As the environment was at the first init: what the job sets later does not change half of what runs already, and the
+// environment is read while a job is least likely to write to it.
+constinit witness::Knobs kept_knobs{};
+constinit pthread_once_t once = PTHREAD_ONCE_INIT;
+
+const witness::Knobs& settled_knobs() {
+  pthread_once(&once, [] { kept_knobs = witness::read_knobs(); });
+  return kept_knobs;
+}
+
 // The transport that RAILWITNESS_MODE names, if it is one: opened once, by whoever comes first.
 struct Chosen {
   pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -37,12 +48,12 @@ struct Chosen {
 };
 constinit Chosen chosen;
 
-void open_transport(const witness::Knobs& knobs) {
+void open_transport() {
   engine::Transport* transport = nullptr;
-  if (knobs.mode == witness::Mode::kOfi) {
+  if (settled_knobs().mode == witness::Mode::kOfi) {
     transport = ofi::open(&chosen.why_not);
   } else {
-    const chain::Opened opened = chain::open(knobs.plugin);
+    const chain::Opened opened = chain::open(settled_knobs().plugin);
     transport = opened.transport;
     chosen.why_not = opened.why_not;
     if (opened.collnet) engine::choose_collnet(opened.collnet);
@@ -51,27 +62,30 @@ void open_transport(const witness::Knobs& knobs) {
   engine::choose_transport(transport);
   chosen.transport = transport->description();
   chosen.why_not = nullptr;
-  witness::note_attached(knobs.mode == witness::Mode::kOfi ? RAILWITNESS_ATTACH_OFI : RAILWITNESS_ATTACH_CHAIN);
+  witness::note_attached(settled_knobs().mode == witness::Mode::kOfi ? RAILWITNESS_ATTACH_OFI : RAILWITNESS_ATTACH_CHAIN);
 }
 
-void choose_transport(const witness::Knobs& knobs, shim::Started& started) {
-  if (knobs.mode != witness::Mode::kOfi && knobs.mode != witness::Mode::kChain) return;
-  pthread_mutex_lock(&chosen.mutex);
-  if (!chosen.is_made) open_transport(knobs);
-  chosen.is_made = true;
+void choose_transport(shim::Started& started) {
+  if (settled_knobs().mode != witness::Mode::kOfi && settled_knobs().mode != witness::Mode::kChain) return;
+  if (!load_acquire(chosen.is_made)) {
+    static pthread_once_t fork_handler = PTHREAD_ONCE_INIT;  // a child may inherit it locked, by a thread that it has not
+    pthread_once(&fork_handler, [] { pthread_atfork(nullptr, nullptr, [] { chosen.mutex = PTHREAD_MUTEX_INITIALIZER; }); });
+    pthread_mutex_lock(&chosen.mutex);
+    if (!chosen.is_made) open_transport();
+    store_release(chosen.is_made, true);
+    pthread_mutex_unlock(&chosen.mutex);
+  }
   started.transport = chosen.transport;
   started.no_transport = chosen.transport ? nullptr : chosen.why_not ? chosen.why_not : "no reason is known";
-  pthread_mutex_unlock(&chosen.mutex);
 }
 
 shim::Started start() {
-  const witness::Knobs knobs = witness::read_knobs();
-  if (knobs.mode == witness::Mode::kOff)
+  if (settled_knobs().mode == witness::Mode::kOff)
     return {.is_off = true, .how = RAILWITNESS_ATTACH_NONE, .why_not = nullptr, .sidecar = nullptr};
-  const Status status = witness::begin(knobs);
+  const Status status = witness::begin(settled_knobs());
   shim::Started started{.is_off = false, .how = RAILWITNESS_ATTACH_NONE, .why_not = nullptr,
                         .sidecar = "no segment",
-                        .no_tap = knobs.mode == witness::Mode::kOfi};
+                        .no_tap = settled_knobs().mode == witness::Mode::kOfi};
   if (!status.is_ok()) {
     started.why_not = status.what();  // nothing is witnessed; the transport works all the same
   } else {
@@ -83,12 +97,12 @@ shim::Started start() {
     started.why_not = attached.why_not;
   }
   // After the tap, so that a chained plugin that uses verbs finds it in its way.
-  choose_transport(knobs, started);
+  choose_transport(started);
   return started;
 }
 
 int attach_late() {
-  if (witness::read_knobs().mode == witness::Mode::kOfi) return 0;
+  if (settled_knobs().mode == witness::Mode::kOfi) return 0;
   const int contexts = tap::attach_late();
   if (contexts > 0) witness::note_attached(RAILWITNESS_ATTACH_LATE);
   return contexts;
@@ -97,5 +111,8 @@ int attach_late() {
 }  // namespace
 
 constinit const shim::Wiring shim::wiring{start, attach_late};
+
+extern "C" __attribute__((visibility("default"))) const char railwitness_plugin[];
+const char railwitness_plugin[] = "railwitness";
 
 }  // namespace railwitness

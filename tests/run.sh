@@ -1,12 +1,12 @@
 #!/bin/bash
-# run.sh [STAGE...]: all tests, the fast ones first. Stages: release asan tsan netns vm (default: all, in this order).
+# run.sh [STAGE...]: all tests, the fast ones first. Stages: release asan tsan fuzz netns vm (default: all, in this order).
 # Knobs: WITHOUT_NCCL=1, WITHOUT_VM=1, RAILWITNESS_NCCL_ROOT=DIR, JOBS=N. The last lines are those of the last ctest
 # and one line a stage. Exit 0 only if every stage passed.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
 jobs=${JOBS:-$(nproc)}
 stages=("$@")
-((${#stages[@]})) || stages=(release asan tsan netns vm)
+((${#stages[@]})) || stages=(release asan tsan fuzz netns vm)
 say() { printf '\n== %s\n' "$*"; }
 
 say 'set-up, then about 35 minutes on two cores, more beside other work: build and unit tests, sanitizers, then the virtual machine beds'
@@ -28,11 +28,13 @@ stage() {
     release) build release && ctest --preset release -LE 'vm|netns|sanitized' -j "$jobs" --no-tests=error ;;
     asan) build asan && ctest --preset asan -L 'unit|plugin|fuzz' -LE vm -j "$jobs" --no-tests=error && sanitized_nccl ;;
     tsan) build tsan && ctest --preset tsan -L 'unit|plugin|fuzz' -LE vm -j "$jobs" --no-tests=error ;;
+    # Each fuzzer for some seconds, with clang; `make fuzz` searches for longer.
+    fuzz) build fuzz && tests/fuzz/run.py --smoke 5 ;;
     netns) build release && ctest --preset release -L netns --no-tests=error ;;
     vm)
       if [[ ${WITHOUT_VM:-} == 1 || ${WITHOUT_NCCL:-} == 1 ]]; then echo 'skipped as asked: the virtual machine beds'; return 0; fi
       build release && ctest --preset release -L vm --no-tests=error ;;
-    *) echo "run.sh: no stage '$1'; stages are: release asan tsan netns vm"; return 2 ;;
+    *) echo "run.sh: no stage '$1'; stages are: release asan tsan fuzz netns vm"; return 2 ;;
   esac
 }
 

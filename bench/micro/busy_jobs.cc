@@ -6,7 +6,6 @@
 // ten to fifteen times a second and sees all counts, stamps and thread lines changed. So it does here: a hundred times a
 // second every flow's counts go on by a hundredth of PER_SECOND, sends and receives, and every stamp is now.
 #include <fcntl.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -21,6 +20,8 @@
 
 #include "probes/ring/segment.h"
 #include "railwitness/abi/handover.h"
+#include "railwitness/base/clock.h"
+#include "tests/probes/ring/mapped_segment.h"
 #include "tests/probes/sidecar/fake_plugin.h"
 
 namespace {
@@ -29,20 +30,9 @@ using namespace railwitness;
 
 constexpr uint64_t kSteps = 100;  // a second
 
-uint64_t mono_ns() {
-  timespec at{};
-  clock_gettime(CLOCK_MONOTONIC, &at);
-  return static_cast<uint64_t>(at.tv_sec) * 1'000'000'000u + static_cast<uint64_t>(at.tv_nsec);
-}
-
 struct Part {
-  ring::Geometry g;
-  char* base = nullptr;
+  ring::MappedSegment segment;
   uint32_t flows = 0;
-  template <typename Line>
-  Line& line(uint64_t offset, uint64_t i = 0) {
-    return reinterpret_cast<Line*>(base + offset)[i];
-  }
 };
 
 bool map_part(const ring::UniqueFd& socket, uint32_t number, uint32_t flows, Part& part) {
@@ -55,19 +45,17 @@ bool map_part(const ring::UniqueFd& socket, uint32_t number, uint32_t flows, Par
   }
   const auto welcomed = sidecar::receive_welcome(socket, 10'000);
   if (!welcomed || !welcomed->segment.is_open()) return false;
-  part.g = ring::geometry(ring::capacities_of(number));
+  part.segment = ring::MappedSegment(welcomed->segment.get(), ring::geometry(ring::capacities_of(number)));
   part.flows = flows;
-  void* at = mmap(nullptr, part.g.segment_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, welcomed->segment.get(), 0);
-  part.base = static_cast<char*>(at);
-  return at != MAP_FAILED;
+  return part.segment.is_mapped();
 }
 
 void fill(Part& part, uint32_t first) {
-  auto& writer = part.line<railwitness_writer>(part.g.writer_offset);
+  railwitness_writer& writer = part.segment.writer();
   writer.clock = RAILWITNESS_CLOCK_MONO_NS;
   writer.attach = RAILWITNESS_ATTACH_STUB;
   for (uint32_t i = 0; i < part.flows; ++i) {
-    auto& identity = part.line<railwitness_identity>(part.g.identities_offset, i);
+    railwitness_identity& identity = part.segment.identity(i);
     identity.qpn = first + i + 2;
     identity.peer_qpn = first + i + 100'000;
     identity.port = 1;
@@ -81,9 +69,9 @@ void fill(Part& part, uint32_t first) {
 }
 
 void step(Part& part, uint64_t transfers) {
-  const uint64_t now = mono_ns();
+  const uint64_t now = read_clock_ns(CLOCK_MONOTONIC);
   for (uint32_t i = 0; i < part.flows; ++i) {
-    auto& state = part.line<railwitness_state>(part.g.states_offset, i);
+    railwitness_state& state = part.segment.state(i);
     state.posted += transfers;
     state.posted_bytes += transfers * 524'288;
     state.completed = state.posted - 1;
@@ -110,13 +98,13 @@ void step(Part& part, uint64_t transfers) {
   }
   const char byte = ok ? '1' : '0';
   if (write(ready, &byte, 1) != 1 || !ok) _exit(1);
-  for (uint64_t next = mono_ns();; next += 1'000'000'000 / kSteps) {
+  for (uint64_t next = read_clock_ns(CLOCK_MONOTONIC);; next += 1'000'000'000 / kSteps) {
     for (Part& part : parts) step(part, per_second / kSteps);
-    auto& thread = parts[0].line<railwitness_thread>(parts[0].g.threads_offset);
+    railwitness_thread& thread = parts[0].segment.thread(0);
     thread.tid = 1;
     thread.polls += 1000;
-    parts[0].line<railwitness_writer>(parts[0].g.writer_offset).threads = 1;
-    const uint64_t now = mono_ns();
+    parts[0].segment.writer().threads = 1;
+    const uint64_t now = read_clock_ns(CLOCK_MONOTONIC);
     if (now >= next) continue;
     const timespec pause{0, static_cast<long>(next - now)};
     nanosleep(&pause, nullptr);

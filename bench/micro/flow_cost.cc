@@ -7,11 +7,11 @@
 // The provider does nothing, so all that is counted is ours. Memory is what the kernel says of this process
 // (/proc/self/smaps), before and after; what the program itself needs for its queue pairs is taken before.
 #include "plugin/tap/context.h"
-#include "plugin/tap/flows.h"
 #include "plugin/tap/real_verbs.h"
 #include "plugin/witness/keeper.h"
 #include "plugin/witness/recorder.h"
 #include "railwitness/base/clock.h"
+#include "tests/plugin/verbs_provider.h"
 
 #include <infiniband/verbs.h>
 
@@ -29,48 +29,25 @@ namespace {
 
 using namespace railwitness;
 
-int accept_send(ibv_qp*, ibv_send_wr*, ibv_send_wr**) { return 0; }
-int accept_recv(ibv_qp*, ibv_recv_wr*, ibv_recv_wr**) { return 0; }
-ibv_wc next_completion{};
-int poll_one(ibv_cq*, int, ibv_wc* wc) { return *wc = next_completion, 1; }
+using test::QuietProvider;
+
 int answer_gid(ibv_context*, uint8_t, int, ibv_gid* gid) { return memset(gid, 7, sizeof *gid), 0; }
 
 // One context, as a rank has one NIC near its GPU; its memory is all taken at the beginning.
-struct Job {
-  ibv_device device{};
-  ibv_context context{};
-  ibv_cq cq{};
+struct Job : test::ContextOf<QuietProvider> {
   std::vector<ibv_qp> queue_pairs;
 
-  explicit Job(size_t flows) : queue_pairs(flows) {
-    strcpy(device.name, "fake0");
-    context.device = &device;
-    context.abi_compat = __VERBS_ABI_IS_EXTENDED;
-    context.ops.post_send = accept_send;
-    context.ops.post_recv = accept_recv;
-    context.ops.poll_cq = poll_one;
-    cq.context = &context;
+  explicit Job(size_t flows) : ContextOf("fake0"), queue_pairs(flows) {
     for (size_t i = 0; i < flows; i++) queue_pairs[i].context = &context, queue_pairs[i].qp_num = static_cast<uint32_t>(i + 2);
     tap::real_verbs.query_gid = answer_gid;
   }
 };
 
-// ibv_create_qp, three times ibv_modify_qp (INIT, RTR, RTS) and the first post: what NCCL's connect does to a queue pair.
 [[gnu::noinline]] void connect_one(ibv_qp& qp, bool is_tapped) {
-  ibv_qp_init_attr init{};
   ibv_qp_attr attributes{};
   attributes.port_num = 1;
   attributes.dest_qp_num = qp.qp_num + 1;
-  attributes.ah_attr.port_num = 1;
-  attributes.ah_attr.is_global = 1;
-  constexpr int kInit = IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS;
-  constexpr int kReady = IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN;
-  constexpr int kSend = IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN;
-  if (is_tapped) tap::flow_created(&qp, &init);
-  for (const int mask : {kInit, kReady, kSend}) {
-    attributes.qp_state = mask == kInit ? IBV_QPS_INIT : mask == kReady ? IBV_QPS_RTR : IBV_QPS_RTS;
-    if (is_tapped) tap::flow_modified(&qp, &attributes, mask, 0);
-  }
+  test::connect_queue_pair(qp, attributes, is_tapped);
 }
 
 void post_and_complete(Job& job, ibv_qp& qp, uint64_t count) {
@@ -81,9 +58,9 @@ void post_and_complete(Job& job, ibv_qp& qp, uint64_t count) {
   wr.opcode = IBV_WR_RDMA_WRITE_WITH_IMM;
   wr.send_flags = IBV_SEND_SIGNALED;
   for (uint64_t i = 0; i < count; i++) {
-    next_completion.wr_id = wr.wr_id = i;
-    next_completion.qp_num = qp.qp_num;
-    next_completion.opcode = IBV_WC_RDMA_WRITE;
+    QuietProvider::next_completion.wr_id = wr.wr_id = i;
+    QuietProvider::next_completion.qp_num = qp.qp_num;
+    QuietProvider::next_completion.opcode = IBV_WC_RDMA_WRITE;
     ibv_wc wc;
     ibv_post_send(&qp, &wr, &bad);
     ibv_poll_cq(&job.cq, 1, &wc);
@@ -122,7 +99,7 @@ uint64_t cpu_ns() { return read_clock_ns(CLOCK_PROCESS_CPUTIME_ID); }
 
 void say(const char* stage, const Memory& before, uint64_t cpu) {
   const Memory now = read_memory();
-  const witness::Memory& m = *witness::current();
+  const witness::Memory& m = *witness::base();
   uint64_t flows = 0;
   for (uint32_t p = 0; p < m.part_count; p++) flows += m.parts[p].writer->flows;
   printf("{\"stage\": \"%s\", \"private_kib\": %ld, \"segment_kib\": %ld, \"threads\": %ld, \"descriptors\": %ld, "
@@ -151,7 +128,7 @@ int hold(const char* socket, size_t flows) {
   for (ibv_qp& qp : job.queue_pairs) {
     connect_one(qp, true);
     // A real connection takes milliseconds of network; the sidecar gives a further segment meanwhile.
-    if (witness::current()->part_count < witness::kParts && !witness::has_room()) usleep(1000);
+    if (witness::base()->part_count < witness::kParts && !witness::has_room()) usleep(1000);
   }
   const uint64_t connecting = cpu_ns() - start;
   sleep(1);

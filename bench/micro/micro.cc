@@ -16,6 +16,7 @@
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
+#include <cstring>
 #include <string>
 
 namespace {
@@ -76,51 +77,49 @@ void run_net(State& state, Net what, bool is_witnessed) {
 
 // --- what the witness writes, without any wrapper -------------------------------------------------------------------
 
+// A flow of its own, as the tap writes it: no wrapper, no queue pair.
+class Recording {
+ public:
+  explicit Recording(uint32_t number) : flow_(*witness::open_flow(number, false)) {
+    witness::enter_thread();
+    witness::settle_role(flow_, RAILWITNESS_DIRECTION_SEND, RAILWITNESS_ROLE_DATA, witness::ticks());
+  }
+  [[gnu::always_inline]] void post() {
+    send_.wr_id++;
+    if (flow_.state->records >= flow_.limit) witness::make_room(flow_);
+    witness::post_send(flow_, flow_.state->records, send_, read_tsc());
+  }
+  [[gnu::always_inline]] void complete() { witness::complete_send(flow_, ++done_, read_tsc()); }
+
+ private:
+  witness::Flow& flow_;
+  witness::Send send_{1, 4096, 0, 1, RAILWITNESS_RECORD_SIGNALLED};
+  uint64_t done_ = 0;
+};
+
 void record_post(State& state) {
-  witness::Flow& flow = *witness::open_flow(78, false);
-  witness::enter_thread();
-  witness::settle_role(flow, RAILWITNESS_DIRECTION_SEND, RAILWITNESS_ROLE_DATA, witness::ticks());
-  witness::Send send{1, 4096, 0, 1, RAILWITNESS_RECORD_SIGNALLED};
-  uint64_t done = 0;
-  repeat(state, bench::kCallsAtOnce, [](long) {},
-         [&](long) {
-           send.wr_id++;
-           if (flow.state->records >= flow.limit) witness::make_room(flow);
-           witness::post_send(flow, flow.state->records, send, read_tsc());
-         },
+  Recording recording(78);
+  repeat(state, bench::kCallsAtOnce, [](long) {}, [&](long) { recording.post(); },
          [&](long n) {
-           for (long i = 0; i < n; i++) witness::complete_send(flow, ++done, read_tsc());
+           for (long i = 0; i < n; i++) recording.complete();
          });
 }
 
 void record_completion(State& state) {
-  witness::Flow& flow = *witness::open_flow(79, false);
-  witness::enter_thread();
-  witness::settle_role(flow, RAILWITNESS_DIRECTION_SEND, RAILWITNESS_ROLE_DATA, witness::ticks());
-  witness::Send send{1, 4096, 0, 1, RAILWITNESS_RECORD_SIGNALLED};
-  uint64_t done = 0;
+  Recording recording(79);
   repeat(state, bench::kCallsAtOnce,
          [&](long n) {
-           for (long i = 0; i < n; i++) {
-             send.wr_id++;
-             if (flow.state->records >= flow.limit) witness::make_room(flow);
-             witness::post_send(flow, flow.state->records, send, read_tsc());
-           }
+           for (long i = 0; i < n; i++) recording.post();
          },
-         [&](long) { witness::complete_send(flow, ++done, read_tsc()); }, [](long) {});
+         [&](long) { recording.complete(); }, [](long) {});
 }
 
 // Two events an iteration, with nothing in between: no pieces, so no timer among them.
 void record_both(State& state) {
-  witness::Flow& flow = *witness::open_flow(80, false);
-  witness::enter_thread();
-  witness::settle_role(flow, RAILWITNESS_DIRECTION_SEND, RAILWITNESS_ROLE_DATA, witness::ticks());
-  witness::Send send{1, 4096, 0, 1, RAILWITNESS_RECORD_SIGNALLED};
+  Recording recording(80);
   for (auto _ : state) {
-    send.wr_id++;
-    if (flow.state->records >= flow.limit) witness::make_room(flow);
-    witness::post_send(flow, flow.state->records, send, read_tsc());
-    witness::complete_send(flow, send.wr_id, read_tsc());
+    recording.post();
+    recording.complete();
   }
 }
 

@@ -1,7 +1,5 @@
 // What reading witness segments costs the sidecar: records, flows, and facts as text. google-benchmark's options.
 #include <benchmark/benchmark.h>
-#include <sys/mman.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -10,56 +8,43 @@
 
 #include "probes/model/facts_json.h"
 #include "probes/ring/segment_reader.h"
+#include "railwitness/base/clock.h"
+#include "tests/probes/ring/mapped_segment.h"
 
 namespace {
 
 using namespace railwitness;
 
-int64_t mono_ns() {
-  timespec at{};
-  clock_gettime(CLOCK_MONOTONIC, &at);
-  return int64_t{at.tv_sec} * 1'000'000'000 + at.tv_nsec;
-}
-
 // 256 flows, each with a full ring of finished records stamped by the time stamp counter.
 struct FullSegment {
   FullSegment() {
     ring::Segment made = *ring::make_segment(1, "");
-    const ring::Geometry g = made.geometry;
-    void* at = mmap(nullptr, g.segment_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, made.fd.get(), 0);
-    if (at == MAP_FAILED) std::abort();
-    base = static_cast<char*>(at);
-    auto& writer = line<railwitness_writer>(g.writer_offset);
-    writer.clock = RAILWITNESS_CLOCK_TSC;
-    writer.flows = g.flow_capacity;
-    for (uint32_t f = 0; f < g.flow_capacity; ++f) fill(g, f);
+    segment = ring::MappedSegment(made.fd.get(), made.geometry);
+    if (!segment.is_mapped()) std::abort();
+    segment.writer().clock = RAILWITNESS_CLOCK_TSC;
+    segment.writer().flows = made.geometry.flow_capacity;
+    for (uint32_t f = 0; f < made.geometry.flow_capacity; ++f) fill(f);
     reader.emplace(std::move(made));
-    context = {clock.rate(), 0, mono_ns()};
+    context = {clock.rate(), 0, now_mono_ns()};
   }
-  template <typename Line>
-  Line& line(uint64_t offset, uint64_t i = 0) {
-    return reinterpret_cast<Line*>(base + offset)[i];
-  }
-  void fill(const ring::Geometry& g, uint32_t f) {
-    auto& identity = line<railwitness_identity>(g.identities_offset, f);
+  void fill(uint32_t f) {
+    railwitness_identity& identity = segment.identity(f);
     identity.qpn = f;
     memset(identity.local_gid, 1, 16);
     memset(identity.peer_gid, 2, 16);
     identity.sequence = 2;
-    auto& state = line<railwitness_state>(g.states_offset, f);
+    railwitness_state& state = segment.state(f);
     state.posted = state.completed = state.records = 12'800;
     state.last_post_ticks = state.last_completion_ticks = clock.rate().ticks;
     for (uint64_t i = 12'800 - RAILWITNESS_RECORDS_PER_FLOW; i < 12'800; ++i) {
-      auto& record = line<railwitness_record>(g.records_offset, f * uint64_t{RAILWITNESS_RECORDS_PER_FLOW} +
-                                                                    i % RAILWITNESS_RECORDS_PER_FLOW);
-      record = {.sequence = i + 1, .post_ticks = clock.rate().ticks, .done_ticks = clock.rate().ticks, .bytes = 4096,
-                .wr_id = i, .posted_through = i + 1, .bytes_through = (i + 1) * 4096, .requests = 1, .opcode = 1,
-                .flags = 1, .status = 0, .reserved = 0};
+      segment.record(f, i) = {.sequence = i + 1, .post_ticks = clock.rate().ticks, .done_ticks = clock.rate().ticks,
+                              .bytes = 4096, .wr_id = i, .posted_through = i + 1, .bytes_through = (i + 1) * 4096,
+                              .requests = 1, .opcode = 1, .flags = 1, .status = 0, .reserved = 0};
     }
   }
 
   ring::TickClock clock;
-  char* base = nullptr;
+  ring::MappedSegment segment;
   std::optional<ring::SegmentReader> reader;
   ring::ReadContext context;
   ring::CopyBuffer buffer;

@@ -6,37 +6,32 @@
 #include "plugin/tap/context.h"
 #include "plugin/witness/memory.h"
 #include "plugin/witness/recorder.h"
+#include "tests/plugin/verbs_provider.h"
 
 #include <infiniband/verbs.h>
-
-#include <cstring>
-#include <initializer_list>
 
 namespace railwitness::bench {
 
 inline constexpr int kCallsAtOnce = 100;  // within the ring of 128 records: more outstanding is not the steady state
 inline constexpr int kCompletionsAtOnce = 4;  // NCCL asks for as many
 
-namespace fake_verbs {
+// Polls find as many completions as are told to be there, in the order of posting.
+struct CountingProvider : test::QuietProvider {
+  static inline uint64_t next_wr_id;
+  static inline int completions;
+  static inline ibv_wc_opcode opcode = IBV_WC_RDMA_WRITE;
 
-inline uint64_t next_wr_id;
-inline int completions;
-inline ibv_wc_opcode opcode = IBV_WC_RDMA_WRITE;
-
-inline int post_send(ibv_qp*, ibv_send_wr*, ibv_send_wr**) { return 0; }
-inline int post_recv(ibv_qp*, ibv_recv_wr*, ibv_recv_wr**) { return 0; }
-inline int poll_cq(ibv_cq*, int, ibv_wc* wc) {
-  for (int i = 0; i < completions; i++) {
-    wc[i].wr_id = next_wr_id++;
-    wc[i].status = IBV_WC_SUCCESS;
-    wc[i].opcode = opcode;
-    wc[i].byte_len = 4096;
-    wc[i].qp_num = 77;
+  static int poll_cq(ibv_cq*, int, ibv_wc* wc) {
+    for (int i = 0; i < completions; i++) {
+      wc[i].wr_id = next_wr_id++;
+      wc[i].status = IBV_WC_SUCCESS;
+      wc[i].opcode = opcode;
+      wc[i].byte_len = 4096;
+      wc[i].qp_num = 77;
+    }
+    return completions;
   }
-  return completions;
-}
-
-}  // namespace fake_verbs
+};
 
 enum class Verbs : int { kPollNothing, kSend, kSendUnsignalled, kSendList, kReceive, kPollSend, kPollSends, kPollReceive,
                          kSendAndPoll };
@@ -45,23 +40,15 @@ inline constexpr int kVerbs = 9;
 class VerbsEvents {
  public:
   VerbsEvents() {
-    strcpy(device_.name, "fake0");
-    for (ibv_context* c : {&plain_, &tapped_}) {
-      c->device = &device_;
-      c->abi_compat = __VERBS_ABI_IS_EXTENDED;
-      c->ops.post_send = fake_verbs::post_send;
-      c->ops.post_recv = fake_verbs::post_recv;
-      c->ops.poll_cq = fake_verbs::poll_cq;
-    }
     for (int i = 0; i < 2; i++) {
       send_[i].sg_list = &pieces_[i];
       send_[i].num_sge = 1;
     }
     qp_.qp_num = 77;
-    tap::tap_context(&tapped_);
+    tap::tap_context(&tapped_.context);
   }
 
-  void use(bool is_tapped) { qp_.context = cq_.context = is_tapped ? &tapped_ : &plain_; }
+  void use(bool is_tapped) { qp_.context = cq_.context = is_tapped ? &tapped_.context : &plain_.context; }
 
   static int events_a_call(Verbs what) { return what == Verbs::kPollSends ? kCompletionsAtOnce : 1; }
 
@@ -90,9 +77,9 @@ class VerbsEvents {
       case Verbs::kPollSend: poll(1); break;
       case Verbs::kPollSends: poll(kCompletionsAtOnce); break;
       case Verbs::kPollReceive:
-        fake_verbs::opcode = IBV_WC_RECV_RDMA_WITH_IMM;
+        CountingProvider::opcode = IBV_WC_RECV_RDMA_WITH_IMM;
         poll(1);
-        fake_verbs::opcode = IBV_WC_RDMA_WRITE;
+        CountingProvider::opcode = IBV_WC_RDMA_WRITE;
         break;
       case Verbs::kSendAndPoll:
         make_one_send_and_poll();
@@ -103,7 +90,7 @@ class VerbsEvents {
   // Completes what is outstanding, so that the next calls find an empty ring.
   void finish() {
     post(IBV_WR_RDMA_WRITE_WITH_IMM, IBV_SEND_SIGNALED);  // completes the unsignalled before it
-    fake_verbs::next_wr_id = posted_ - 1;
+    CountingProvider::next_wr_id = posted_ - 1;
     poll(1);
   }
 
@@ -115,7 +102,7 @@ class VerbsEvents {
     ibv_post_send(&qp_, &send_[1], &bad_send_);
   }
   [[gnu::always_inline]] void poll(int completions) {
-    fake_verbs::completions = completions;
+    CountingProvider::completions = completions;
     ibv_poll_cq(&cq_, kCompletionsAtOnce, wc_);
   }
   [[gnu::always_inline]] void make_one_send_and_poll() {
@@ -123,8 +110,7 @@ class VerbsEvents {
     poll(1);
   }
 
-  ibv_device device_{};
-  ibv_context plain_{}, tapped_{};
+  test::ContextOf<CountingProvider> plain_{"fake0"}, tapped_{"fake0"};
   ibv_qp qp_{};
   ibv_cq cq_{};
   ibv_sge pieces_[2] = {{0, 4096, 0}, {0, 64, 0}};

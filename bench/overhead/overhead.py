@@ -32,7 +32,10 @@ import statistics
 import subprocess
 import sys
 import tempfile
-import time
+
+TREE = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(TREE / 'tests/probes/sidecar'))
+from sidecar_process import Sidecar  # noqa: E402
 
 GOALS = ((1 << 20, 0.995), (0, 0.98))  # from this size on: lower bound of the ratio of bandwidths
 EXPERIMENTS = ('control', 'chain', 'ofi', 'nccl')
@@ -82,25 +85,6 @@ def run_round(name, build, socket):
     return (nccl if name == 'nccl' else collective)(build, probe, railwitness, f'chain:{probe}', socket)
 
 
-class Sidecar:
-    def __init__(self, build, folder):
-        self.socket = f'{folder}/sidecar.sock'
-        self.log = open(f'{folder}/sidecar.log', 'w+')
-        self.process = subprocess.Popen(
-            [f'{build}/bin/railwitness', 'sidecar', '--socket', self.socket, '--control-socket', f'{folder}/control.sock',
-             '--lldp-command', ''], stdout=self.log, stderr=self.log)
-        for _ in range(200):
-            if os.path.exists(self.socket):
-                return
-            time.sleep(0.05)
-        self.log.seek(0)
-        raise SystemExit(f'the sidecar does not start: {self.log.read()}')
-
-    def end(self):
-        self.process.terminate()
-        self.process.wait()
-
-
 def read_coll_perf(text):
     # Of two ranks the bus bandwidth of an all-reduce is bytes by time; the table's own column has too few digits for 8 B.
     table = {int(m[1]): int(m[1]) / float(m[2]) for m in re.finditer(r'^ +(\d+) +\d+ +float +\S+ +(\S+)', text, re.M)}
@@ -118,7 +102,7 @@ def run_once(command, environment, socket):
 
 def measure(args, kept, file):
     with tempfile.TemporaryDirectory() as folder:
-        sidecar = Sidecar(args.build, folder)
+        sidecar = Sidecar(f'{args.build}/bin/railwitness', folder)
         try:
             for number in range(args.rounds):
                 for name in args.only:

@@ -1,5 +1,6 @@
 #include "plugin/engine/engine.h"
 
+#include "plugin/engine/handles.h"
 #include "plugin/engine/meeting.h"
 #include "plugin/engine/witnessed.h"
 #include "plugin/witness/net_flows.h"
@@ -19,6 +20,7 @@ struct Engine {
   char no_context = 0;   // its address is given where there is no transport
 };
 constinit Engine engine;
+constinit Handles listeners, senders, receivers;  // that NCCL has
 
 struct Listener {
   void* inner;
@@ -87,6 +89,10 @@ Connection* wrap(void* inner, bool is_send, int device, const Meeting& meeting) 
   // irecv_consumed names a request long after it was done: its slot must not be in use again by then.
   if (!is_send && p.net_device_type != nccl::kNetDeviceHost) requests *= 8;
   Connection* c = make_connection(inner, is_send, requests);
+  if (c && !(is_send ? senders : receivers).add(c)) {
+    end_connection(c);
+    return nullptr;
+  }
   if (!c || !p.name) return c;
   const witness::NetEnds known = to_witness(ends, p);
   add_rail(known, p.guid);
@@ -96,9 +102,6 @@ Connection* wrap(void* inner, bool is_send, int device, const Meeting& meeting) 
 
 }  // namespace
 
-void choose_transport(Transport* transport) {
-  if (!engine.transport) engine.transport = transport;
-}
 Transport* transport() { return engine.transport; }
 
 Result init(void** context, uint64_t comm_id, const CommConfig& config, nccl::Logger log,
@@ -163,6 +166,22 @@ Result shared_context(const CommConfig& config, void** context) noexcept {
   return result;
 }
 
+namespace {
+
+// A forked child may have inherited them locked, by threads that it has not.
+void renew_locks_in_child() {
+  shared.mutex = PTHREAD_MUTEX_INITIALIZER;
+  renew_lock_in_child();
+}
+
+}  // namespace
+
+void choose_transport(Transport* transport) {
+  if (engine.transport) return;
+  engine.transport = transport;
+  pthread_atfork(nullptr, nullptr, renew_locks_in_child);
+}
+
 void forget_transport() {
   engine = {};
   calls = {};
@@ -201,7 +220,11 @@ Result listen(void* context, int device, void* handle, void** listen_comm) noexc
   if (!is_usable()) return nccl::kInternalError;
   auto* listener = static_cast<Listener*>(calloc(1, sizeof(Listener)));
   if (!listener) return nccl::kSystemError;
-  const Result result = settled(engine.transport->listen(context, device, handle, &listener->inner));
+  Result result = settled(engine.transport->listen(context, device, handle, &listener->inner));
+  if (result == nccl::kSuccess && listener->inner && !listeners.add(listener)) {
+    engine.transport->close_listen(listener->inner);
+    result = nccl::kSystemError;
+  }
   if (result != nccl::kSuccess || !listener->inner) {
     free(listener);
     return result == nccl::kSuccess ? nccl::kInternalError : result;  // NCCL would use the null
@@ -240,6 +263,7 @@ Result accept(void* listen_comm, void** recv_comm, void** device_handle) noexcep
 
 Result close_listen(void* listen_comm) noexcept {
   if (!listen_comm) return nccl::kSuccess;
+  if (!listeners.take(listen_comm)) return nccl::kInvalidArgument;
   const Result result = settled(engine.transport->close_listen(static_cast<Listener*>(listen_comm)->inner));
   free(listen_comm);
   return result;
@@ -247,6 +271,7 @@ Result close_listen(void* listen_comm) noexcept {
 
 Result close_send(void* send_comm) noexcept {
   if (!send_comm) return nccl::kSuccess;
+  if (!senders.take(send_comm)) return nccl::kInvalidArgument;
   auto* c = static_cast<Connection*>(send_comm);
   const Result result = settled(engine.transport->close_send(c->inner));
   end_connection(c);
@@ -255,6 +280,7 @@ Result close_send(void* send_comm) noexcept {
 
 Result close_recv(void* recv_comm) noexcept {
   if (!recv_comm) return nccl::kSuccess;
+  if (!receivers.take(recv_comm)) return nccl::kInvalidArgument;
   auto* c = static_cast<Connection*>(recv_comm);
   const Result result = settled(engine.transport->close_recv(c->inner));
   end_connection(c);

@@ -37,6 +37,7 @@ Result make_virtual_device(int* device, const VirtualDevice& members) noexcept;
 Result listen(void* context, int device, void* handle, void** listen_comm) noexcept;
 Result connect(void* context, int device, void* handle, void** send_comm, void** device_handle) noexcept;
 Result accept(void* listen_comm, void** recv_comm, void** device_handle) noexcept;
+// What is closed already, or was never given, is kInvalidArgument.
 Result close_listen(void* listen_comm) noexcept;
 Result close_send(void* send_comm) noexcept;
 Result close_recv(void* recv_comm) noexcept;

@@ -45,6 +45,8 @@ Meeting meet(const void* handle) {
   return m;
 }
 
+void renew_lock_in_child() { mutex = PTHREAD_MUTEX_INITIALIZER; }
+
 Meeting before_connect(const void* handle) {
   const Meeting now = meet(handle);
   pthread_mutex_lock(&mutex);

@@ -21,6 +21,9 @@ Meeting meet(const void* handle);
 Meeting before_connect(const void* handle);
 void after_connect(const void* handle, const Meeting& meeting, bool again);
 
+// In a forked child: the lock may be held by a thread that only its parent has.
+void renew_lock_in_child();
+
 // Where `ends` has no number or addresses: ones that the other end has too, as its peer's.
 void fill_in(const Meeting& meeting, bool is_send, Ends& ends);
 

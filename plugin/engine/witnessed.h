@@ -53,6 +53,7 @@ struct alignas(64) Connection {
   int slot_count, spare_count, spares_in_use;
   bool is_send;
   bool is_counted;  // as one without a line
+  uint8_t error_events;  // that were written while it had none
 };
 static_assert(sizeof(Connection) == 128);
 
@@ -74,10 +75,10 @@ extern Calls calls __attribute__((visibility("hidden")));
                                                  void* profiler, void** request);
 [[gnu::noinline, gnu::cold]] Result irecv_slowly(Connection& c, int n, void** data, size_t* bytes, int* tags, void** mrs,
                                                  void** profilers, void** request);
-// A null request: the peer has given no clear-to-send. `is_stamped`: the slot's record has the time of this call.
-[[gnu::noinline, gnu::cold]] Result wait_slowly(Slot& slot, void** request, bool is_stamped);
 Result flush(Connection& c, Transport& transport, int n, void** data, int* bytes, void** mrs, void** request);
 [[gnu::noinline, gnu::cold]] Result complete_slowly(Slot& slot);
+// What test() does with one that is done, and how long it takes: witness::Detail::kTimed. False: not the frequent case.
+[[gnu::noinline, gnu::cold]] bool try_complete_timed(Slot& slot);
 [[gnu::noinline, gnu::cold]] Result fail_post(Slot& slot, void** request, Result result);
 [[gnu::noinline, gnu::cold]] Result fail_test(Slot& slot, Result result);
 

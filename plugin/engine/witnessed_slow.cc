@@ -1,6 +1,7 @@
 // Connections, and the calls on them that find something unusual: another memory, another clock, no free slot, requests
 // that are done out of order, errors, no witness at all.
 #include "plugin/engine/witnessed.h"
+#include "plugin/witness/cost.h"
 
 #include <algorithm>
 #include <cstdlib>
@@ -12,6 +13,10 @@ namespace railwitness::engine {
 constinit Calls calls{};
 
 namespace {
+
+witness::Detail detail_now() { return witness::detail_of(witness::current()); }
+
+uint64_t ticks_now() { return witness::ticks_for(detail_now()); }
 
 struct Spare {
   Slot slot;
@@ -53,7 +58,7 @@ bool take_awaited_line(Connection& c) {
 // True: c.state and so on lead into a memory that is or a moment ago was the current one.
 bool enter(Connection& c) {
   if (!c.flow && !take_awaited_line(c)) return false;
-  if (c.flow->memory == witness::current() && c.state) return true;
+  if (c.flow->memory == witness::base() && c.state) return true;
   if (!witness::enter_net_flow(*c.flow)) return false;
   c.state = c.flow->state;
   c.histogram = c.flow->histogram;
@@ -64,6 +69,19 @@ bool enter(Connection& c) {
 
 void count_unwitnessed() {
   if (witness::may_record()) witness::count_unwitnessed_events(1);
+}
+
+constexpr uint8_t kErrorEvents = 4;  // a connection, as of a flow
+
+// A connection without a line has no place for its errors but the process' events.
+void note_unwitnessed_error(Connection& c, Result result) {
+  if (!witness::may_record() || c.error_events >= kErrorEvents) return;
+  c.error_events++;
+  const witness::NetEnds* ends = c.awaited;
+  witness::record_event({.kind = RAILWITNESS_CONTROL_ERROR_COMPLETION,
+                         .rail = ends ? witness::find_rail(ends->device, ends->port) : witness::kNoRail,
+                         .qpn = ends ? ends->number : 0,
+                         .value = {static_cast<uint64_t>(result), 0, 0}});
 }
 
 bool grow(Connection& c) {
@@ -129,9 +147,20 @@ void count_send(Connection& c, Slot& slot) {
     witness::post_net_send(*c.state, *slot.record);
 }
 
+// `slot` is done.
+uint64_t oldest_without(Connection& c, const Slot& slot) {
+  if (c.oldest != &slot || (!slot.next->inner && slot.next != c.head)) return find_oldest(c);
+  c.oldest = slot.next;
+  return slot.next->inner ? slot.next->record->post_ticks : 0;
+}
+
 void count_done(Connection& c, Slot& slot, int n, uint64_t now) {
   if (c.is_send) {
-    witness::complete_net_send(*c.state, *slot.record, *c.histogram, find_oldest(c), now);
+    const uint64_t oldest = oldest_without(c, slot);
+    if (detail_now() == witness::Detail::kCounters)
+      witness::complete_net_send<false>(*c.state, *slot.record, *c.histogram, oldest, now);
+    else
+      witness::complete_net_send(*c.state, *slot.record, *c.histogram, oldest, now);
     return;
   }
   uint64_t moved = 0;
@@ -181,25 +210,25 @@ Result isend_slowly(Connection& c, void* data, size_t bytes, int tag, void* mr, 
   const bool witnessed = enter(c);
   Slot* slot = free_slot(c);
   if (!slot) return nccl::kSuccess;
-  if (witnessed) witness::prepare_net_send(*slot->record, bytes, witness::ticks);
+  const witness::Detail detail = detail_now();
+  witness::CallTimer timer(witnessed ? detail : witness::Detail::kFull);
+  timer.begin();
+  if (witnessed) witness::prepare_net_send(*slot->record, bytes, [detail] { return witness::ticks_for(detail); });
+  timer.end();
   const Result result = calls.isend(c.inner, data, bytes, tag, mr, profiler, &slot->inner);
   if (result != nccl::kSuccess) return fail_post(*slot, request, result);
-  if (!slot->inner) return wait_slowly(*slot, request, witnessed);
+  if (!slot->inner) {
+    if (witness::current()) witness::count_poll();
+    if (witnessed) witness::wait_for_peer(*c.state, [slot] { return slot->record->post_ticks; });
+    return nccl::kSuccess;
+  }
   *request = slot;
   keep(c, *slot);
-  if (witnessed)
-    count_send(c, *slot);
-  else
-    count_unwitnessed();
-  return nccl::kSuccess;
-}
-
-Result wait_slowly(Slot& slot, void** request, bool is_stamped) {
-  *request = nullptr;
-  Connection& c = *slot.connection;
-  const uint64_t stamp = is_stamped ? slot.record->post_ticks : 0;
-  if (witness::current()) witness::count_poll();
-  if (enter(c)) witness::wait_for_peer(*c.state, is_stamped ? stamp : witness::ticks());
+  if (!witnessed) return count_unwitnessed(), nccl::kSuccess;
+  timer.begin();
+  count_send(c, *slot);
+  timer.end();
+  timer.count(1);
   return nccl::kSuccess;
 }
 
@@ -223,10 +252,12 @@ Result irecv_slowly(Connection& c, int n, void** data, size_t* bytes, int* tags,
   }
   *request = slot;
   keep(c, *slot);
-  if (witnessed)
-    witness::post_net_receives(*c.state, static_cast<uint64_t>(n), witness::ticks);
-  else
-    count_unwitnessed();
+  if (!witnessed) return count_unwitnessed(), nccl::kSuccess;
+  witness::CallTimer timer(detail_now());
+  timer.begin();
+  witness::post_net_receives(*c.state, static_cast<uint64_t>(n), ticks_now);
+  timer.end();
+  timer.count(static_cast<uint64_t>(n));
   return nccl::kSuccess;
 }
 
@@ -251,7 +282,7 @@ Result flush(Connection& c, Transport& transport, int n, void** data, int* bytes
   if (!slot) return nccl::kInternalError;  // NCCL takes a null request for "nothing to wait for"
   uint64_t flushed = 0;
   for (int i = 0; bytes && i < n; i++) flushed += static_cast<uint64_t>(bytes[i]);
-  if (witnessed) witness::prepare_net_send(*slot->record, flushed, witness::ticks);
+  if (witnessed) witness::prepare_net_send(*slot->record, flushed, ticks_now);
   const Result result = transport.iflush(c.inner, n, data, bytes, mrs, &slot->inner);
   if (result != nccl::kSuccess) return fail_post(*slot, request, result);
   if (!slot->inner) return nccl::kSuccess;
@@ -277,7 +308,8 @@ void complete(Slot& slot, uint64_t now) {
 }  // namespace
 
 Result complete_slowly(Slot& slot) {
-  complete(slot, enter(*slot.connection) ? witness::ticks() : 0);
+  if (detail_now() == witness::Detail::kTimed && try_complete_timed(slot)) return nccl::kSuccess;
+  complete(slot, enter(*slot.connection) ? ticks_now() : 0);
   return nccl::kSuccess;
 }
 
@@ -300,7 +332,7 @@ Result post_in_progress(Slot& slot, void** request) {
   else if (c.is_send)
     count_send(c, slot);
   else
-    witness::post_net_receives(*c.state, static_cast<uint64_t>(slot.n), witness::ticks);
+    witness::post_net_receives(*c.state, static_cast<uint64_t>(slot.n), ticks_now);
   return nccl::kSuccess;
 }
 
@@ -312,7 +344,12 @@ Result fail_post(Slot& slot, void** request, Result result) {
   slot.n = 0;
   *request = nullptr;
   Connection& c = *slot.connection;
-  if (enter(c)) witness::count_error(*c.flow, 0, witness::ticks(), static_cast<uint16_t>(result), 0);
+  if (enter(c)) {
+    witness::count_error(*c.flow, 0, ticks_now(), static_cast<uint16_t>(result), 0);
+  } else {
+    count_unwitnessed();
+    note_unwitnessed_error(c, result);
+  }
   return result;
 }
 
@@ -323,10 +360,12 @@ Result fail_test(Slot& slot, Result result) {
     return nccl::kSuccess;
   }
   Connection& c = *slot.connection;
-  const uint64_t now = enter(c) ? witness::ticks() : 0;
+  const uint64_t now = enter(c) ? ticks_now() : 0;
   if (now) {
     witness::count_error(*c.flow, 0, now, static_cast<uint16_t>(result), 0);
     if (slot.record) store_relaxed(slot.record->status, static_cast<uint16_t>(result));
+  } else {
+    note_unwitnessed_error(c, result);  // complete() counts it
   }
   slot.bytes = nullptr;
   complete(slot, now);

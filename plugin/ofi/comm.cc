@@ -57,8 +57,8 @@ uint32_t number_of(const uint8_t* name, size_t bytes) {
 
 // What libfabric does not let go (rxm of 1.17 keeps a domain whose rendezvous was broken off) is left behind, unused.
 template <typename T>
-void end(T* object) {
-  if (object) fi_close(&object->fid);
+bool end(T* object) {
+  return !object || fi_close(&object->fid) == 0;
 }
 
 }  // namespace
@@ -79,8 +79,11 @@ Result open_endpoint(Comm* comm, Frame* frame) {
   Device* device = comm->device;
   if (const int r = comm->devices->library.fabric(device->info->fabric_attr, &comm->fabric, nullptr))
     return failed_to_open(*comm, "opening the fabric", r);
+  const bool loses = !strcmp(comm->devices->provider, "net");
+  if (loses) comm->lost.watch(comm->fabric);
   if (const int r = fi_domain(comm->fabric, device->info, &comm->domain, nullptr))
     return failed_to_open(*comm, "opening the domain", r);
+  if (loses) comm->lost.watch(comm->domain);
   fi_cq_attr queue{};
   queue.format = FI_CQ_FORMAT_TAGGED;
   queue.size = 2 * kMaxSends;
@@ -155,12 +158,14 @@ void close_comm(Comm* comm) {
     comm->side.queue(bye);
     comm->side.flush();  // 512 bytes into an idle connection: it takes them or has gone
   }
-  end(comm->endpoint);
-  end(comm->completions);
-  end(comm->addresses);
+  bool all_closed = end(comm->endpoint);
+  all_closed &= end(comm->completions);
+  all_closed &= end(comm->addresses);
   forget_memory(comm);
-  end(comm->domain);
-  end(comm->fabric);
+  comm->lost.stop(comm->fabric, comm->domain);
+  all_closed &= end(comm->domain);
+  all_closed &= end(comm->fabric);
+  if (all_closed) comm->lost.give_back(comm->devices->library);
   comm->side.close();
   delist(comm);
   free(comm->request_block);

@@ -7,6 +7,7 @@
 #include "plugin/engine/transport.h"
 #include "plugin/ofi/devices.h"
 #include "plugin/ofi/handshake.h"
+#include "plugin/ofi/lost_infos.h"
 #include "plugin/ofi/side_channel.h"
 
 #include <mutex>
@@ -130,6 +131,7 @@ struct Comm : Object {
 
   std::mutex memory_lock;   // registrations: service thread only, but several
   struct Memory* memory;    // registered with libfabric; see memory.cc
+  LostInfos lost;
 };
 
 // Sequences take turns on max_requests places. That is no power of two by the wire format, hence no mask; it is compared
@@ -187,6 +189,7 @@ void look_after_peer(Comm* comm);
 // --- registry.cc
 void enlist(Object* object);
 void delist(Object* object);
+bool is_listed(const void* object);
 Object* next_of(void* context);  // any object of the context, or null
 Object* connecting_of(void* handle, uint64_t cookie);
 int objects();

@@ -5,6 +5,7 @@
 
 #include "plugin/ofi/greeting.h"
 
+#include <cerrno>
 #include <cstdarg>
 #include <cstdio>
 #include <cstring>
@@ -169,6 +170,9 @@ Result check_path(Connecting* c, bool* is_ready) {
 
 Result broke_off(Connecting* c, Is is) {
   if (c->refusal[0]) return give_up(c, nccl::kRemoteError, "refused: %s", c->refusal);
+  const int error = is == Is::kFailed ? c->comm->side.error() : 0;
+  if (error == EMFILE || error == ENFILE)
+    return give_up(c, nccl::kSystemError, "%s: raise ulimit -n", strerror(error));
   return give_up(c, nccl::kRemoteError, "%s; did its process end, or does it run another transport?",
                  is == Is::kClosed ? "the peer has closed the connection" : strerror(c->comm->side.error()));
 }
@@ -234,7 +238,8 @@ Result connect(Devices* devices, void* context, int device, void* handle, void**
   if (c->deadline.is_over() && c->refusal[0]) return broke_off(c, Is::kGoingOn);
   if (c->deadline.is_over())
     return give_up(c, nccl::kRemoteError, "no answer in time; is the address reachable from %s, and the peer alive? "
-                   "RAILWITNESS_OFI_CONNECT_TIMEOUT (seconds) is the limit", AddressText(c->device->address).text);
+                   "RAILWITNESS_OFI_CONNECT_TIMEOUT (seconds) is the limit%s", AddressText(c->device->address).text,
+                   hint_of_shortage());
   return nccl::kSuccess;
 }
 

@@ -5,9 +5,11 @@
 #include "railwitness/base/version.h"
 
 #include <atomic>
+#include <cerrno>
 #include <cstdio>
 #include <cstring>
 
+#include <fcntl.h>
 #include <unistd.h>
 
 namespace railwitness::ofi {
@@ -66,6 +68,13 @@ void note_differences(const Agreement& agreement, const Terms& mine, const Terms
   if (mine.max_group != agreement.max_group || static_cast<int>(mine.max_requests) != agreement.max_requests)
     say(nccl::kLogInfo, "%s: agreed with %s on groups of %d (here %d) and %d receives under way (here %u)", mine.device,
         address.text, agreement.max_group, mine.max_group, agreement.max_requests, mine.max_requests);
+}
+
+const char* hint_of_shortage() {
+  const int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+  const int error = errno;
+  if (fd >= 0) close(fd);
+  return fd < 0 && (error == EMFILE || error == ENFILE) ? "; no file can be opened here any more: raise ulimit -n" : "";
 }
 
 void Deadline::start(uint32_t timeout_s) {

@@ -13,6 +13,9 @@ Frame make_refusal(const Terms& mine, const char* text);
 // Warns once per process where builds differ, and says at level INFO what is harmless.
 void note_differences(const Agreement& agreement, const Terms& mine, const Terms& theirs, const sockaddr_storage& peer);
 
+// What to look at when nothing came: "" unless this process has no descriptor left, of which libfabric says nothing.
+const char* hint_of_shortage();
+
 class Deadline {
  public:
   void start(uint32_t timeout_s);  // only the first call counts; 0: never over

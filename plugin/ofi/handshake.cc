@@ -53,7 +53,7 @@ Handed read_handle(const uint8_t (&bytes)[nccl::kHandleBytes], Terms* terms, soc
   memcpy(&h, bytes, sizeof h);
   *terms = {};
   read_address(h.address, address);
-  if (h.magic != kHandleMagic) {
+  if (static_cast<uint32_t>(h.magic) != kHandleMagic) {
     if (std::all_of(bytes, bytes + sizeof bytes, [](uint8_t b) { return b == 0; })) return Handed::kZeros;
     if (address->ss_family == AF_UNSPEC) return Handed::kGarbage;
     terms->cookie = h.magic;  // what its owner's listener expects to hear first
@@ -106,10 +106,10 @@ bool read_frame(const uint8_t (&bytes)[sizeof(Frame)], Frame* frame, Terms* term
   return true;
 }
 
-Opening read_opening(const uint8_t (&bytes)[8]) {
+Opening read_opening(const uint8_t (&bytes)[8], uint64_t handle_magic) {
   uint64_t magic;
   memcpy(&magic, bytes, sizeof magic);
-  return magic == kFrameMagic ? Opening::kOurs : magic == kHandleMagic ? Opening::kNcclOwn : Opening::kStranger;
+  return magic == kFrameMagic ? Opening::kOurs : magic == handle_magic ? Opening::kNcclOwn : Opening::kStranger;
 }
 
 Agreement agree(const Terms& mine, const Terms& theirs) {

@@ -17,7 +17,7 @@ namespace railwitness::ofi {
 static_assert(std::endian::native == std::endian::little, "the wire format is written as it lies in memory");
 
 inline constexpr uint16_t kWireVersion = 1;
-inline constexpr uint64_t kHandleMagic = 0x315f49464f5f5752;  // "RW_OFI_1"
+inline constexpr uint32_t kHandleMagic = 0x4f5f5752;           // "RW_O"
 inline constexpr uint64_t kFrameMagic = 0x315f4d52465f5752;   // "RW_FRM_1"
 inline constexpr int kMaxReceives = 8;   // of one group, as we offer it
 inline constexpr int kMaxRequests = 32;  // clear-to-sends under way, as we offer it
@@ -28,7 +28,7 @@ inline constexpr size_t kMaxName = 232;  // of a libfabric endpoint (fi_getname)
 // `magic` back, so that we know it for what it is.
 struct Handle {
   uint8_t address[32];  // sockaddr_in or sockaddr_in6 of the listener's side channel
-  uint64_t magic;       // kHandleMagic
+  uint64_t magic;       // kHandleMagic, and four random bytes: a stranger can't say them
   uint16_t wire_version;
   uint16_t max_group;
   uint32_t max_requests;
@@ -110,9 +110,9 @@ Handed read_handle(const uint8_t (&bytes)[nccl::kHandleBytes], Terms* terms, soc
 // False: not a frame of any wire version. Of another wire version, only magic to text are good.
 bool read_frame(const uint8_t (&bytes)[sizeof(Frame)], Frame* frame, Terms* terms);
 
-// Eight bytes are enough to tell what is coming.
+// Eight bytes are enough to tell what is coming. kNcclOwn: who sends `handle_magic`, our handle's, has got that handle.
 enum class Opening { kOurs, kNcclOwn, kStranger };
-Opening read_opening(const uint8_t (&bytes)[8]);
+Opening read_opening(const uint8_t (&bytes)[8], uint64_t handle_magic);
 
 enum class Field { kNone, kVersion, kProvider, kCookie, kHost };
 

@@ -1,7 +1,12 @@
 // The listening side: strangers are sent away, a peer of another kind is an error at once.
+//
+// Whoever can reach the address may call: port scanners do, thousands of times. So a caller has a place of its own, a few
+// bytes, until it has said who it is; a place is taken from a silent one only after a while in which the right peer, who
+// speaks first, would have spoken; and until then further callers wait in the kernel.
 #include "plugin/ofi/connect.h"
 
 #include "plugin/ofi/greeting.h"
+#include "plugin/ofi/wait.h"
 
 #include <cerrno>
 #include <cstdarg>
@@ -17,10 +22,12 @@ namespace {
 
 using Is = SideChannel::Is;
 
-constexpr int kMaxCallers = 8;  // who have connected and not yet said who they are
+constexpr int kMaxCallers = 64;      // who have connected and not yet said who they are
+constexpr uint32_t kSilentMs = 100;  // that a caller may be, where others wait for its place
 
 struct Caller {
-  SideChannel side;
+  int fd;
+  uint32_t since_ms;
   sockaddr_storage address;
 };
 
@@ -28,12 +35,14 @@ struct Listening : Object {
   int fd;
   Devices* devices;
   Device* device;
+  uint64_t magic;  // of the handle
   Terms mine;
   sockaddr_storage address;
   Deadline deadline;
-  Caller callers[kMaxCallers];
-  int next_caller;  // whose place is taken when all are
-  Comm* comm;       // the right one has called
+  Caller callers[kMaxCallers];  // the first `caller_count`, in the order in which they came
+  int caller_count;
+  bool has_told_shortage;
+  Comm* comm;  // the right one has called
   bool is_confirmed, is_ready_sent;
   Result failed;
 };
@@ -49,21 +58,24 @@ struct Listening : Object {
   return l->failed = nccl::kRemoteError;
 }
 
-void send_away(Listening* l, Caller* caller, const char* why) {
-  caller->side.queue(make_refusal(l->mine, why));
-  caller->side.flush();  // an empty connection takes 512 bytes
-  caller->side.close();
+void send_away(Listening* l, SideChannel* side, const char* why) {
+  side->queue(make_refusal(l->mine, why));
+  side->flush();  // an empty connection takes 512 bytes
+  side->close();
 }
 
-Result welcome(Listening* l, Caller* caller, const Frame& hello, const Terms& theirs, const Agreement& agreement) {
+Result welcome(Listening* l, const SideChannel& side, const sockaddr_storage& address, const Frame& hello, const Terms& theirs,
+               const Agreement& agreement) {
   l->comm = make_comm(*l->devices, l->device, l->context, false);
-  if (!l->comm) return nccl::kSystemError;
   Comm* comm = l->comm;
+  if (!comm) {
+    SideChannel(side).close();
+    return nccl::kSystemError;
+  }
   comm->cookie = l->mine.cookie;
-  comm->peer_address = caller->address;
+  comm->peer_address = address;
   memcpy(comm->peer_device, theirs.device, sizeof theirs.device);
-  comm->side = caller->side;
-  caller->side = {};
+  comm->side = side;
   Frame answer = make_frame(Kind::kWelcome, l->mine);
   if (const Result result = open_endpoint(comm, &answer)) return l->failed = result;
   // A name that is text (provider shm: process and number) has the length that it has; set_peer looks for its end.
@@ -81,58 +93,102 @@ Result welcome(Listening* l, Caller* caller, const Frame& hello, const Terms& th
   return nccl::kSuccess;
 }
 
-Result hear(Listening* l, Caller* caller) {
-  const Is is = caller->side.receive();
-  if (caller->side.received() >= 8) {
-    uint8_t opening[8];
-    memcpy(opening, caller->side.bytes(), sizeof opening);
-    if (read_opening(opening) == Opening::kNcclOwn)
-      return caller->side.close(), give_up(l, &caller->address, "the peer speaks NCCL's own socket or InfiniBand transport; "
-                     "set NCCL_NET_PLUGIN=railwitness and RAILWITNESS_MODE=ofi on every rank");
-    if (read_opening(opening) == Opening::kStranger) return caller->side.close(), nccl::kSuccess;
-  }
-  if (is == Is::kGoingOn) return nccl::kSuccess;
-  if (is != Is::kThere) return caller->side.close(), nccl::kSuccess;
+// A caller that has said all: who is it?
+Result judge(Listening* l, SideChannel side, const sockaddr_storage& address) {
   Frame frame;
   Terms theirs;
-  if (!read_frame(caller->side.bytes(), &frame, &theirs)) {
-    send_away(l, caller, "the greeting is damaged");
-    return frame.cookie == l->mine.cookie ? give_up(l, &caller->address, "the peer's greeting is damaged") : nccl::kSuccess;
+  if (!read_frame(side.bytes(), &frame, &theirs)) {
+    send_away(l, &side, "the greeting is damaged");
+    return frame.cookie == l->mine.cookie ? give_up(l, &address, "the peer's greeting is damaged") : nccl::kSuccess;
   }
-  caller->side.take();
+  side.take();
   const Agreement agreement = agree(l->mine, theirs);
   if (theirs.cookie != l->mine.cookie) {  // somebody else's peer: ours may still come
     char why[168];
     describe_refusal(Field::kCookie, theirs, l->mine, why, sizeof why);
-    send_away(l, caller, why);
-    say(nccl::kLogInfo, "%s: %s called for another listener and was sent away", l->device->name,
-        AddressText(caller->address).text);
+    send_away(l, &side, why);
+    say(nccl::kLogInfo, "%s: %s called for another listener and was sent away", l->device->name, AddressText(address).text);
     return nccl::kSuccess;
   }
   if (frame.kind == static_cast<uint16_t>(Kind::kRefusal))
-    return caller->side.close(), give_up(l, &caller->address, "the peer refuses: %s", frame.text);
+    return side.close(), give_up(l, &address, "the peer refuses: %s", frame.text);
   if (agreement.refused != Field::kNone || frame.kind != static_cast<uint16_t>(Kind::kHello)) {
     char here[200], there[168];
     describe_refusal(agreement.refused, l->mine, theirs, here, sizeof here);
     describe_refusal(agreement.refused, theirs, l->mine, there, sizeof there);
-    send_away(l, caller, there);
-    return give_up(l, &caller->address, "refused: %s", here);
+    send_away(l, &side, there);
+    return give_up(l, &address, "refused: %s", here);
   }
-  return welcome(l, caller, frame, theirs, agreement);
+  return welcome(l, side, address, frame, theirs, agreement);
 }
 
+// What it has said so far stays in the kernel until it is whole. False: its place is free again.
+bool goes_on(Listening* l, const Caller& caller, Result* result) {
+  uint8_t bytes[sizeof(Frame)];
+  const ssize_t n = recv(caller.fd, bytes, sizeof bytes, MSG_PEEK | MSG_DONTWAIT);
+  if (n < 0 && (errno == EAGAIN || errno == EINTR)) return true;
+  uint8_t opening[8];
+  if (n >= static_cast<ssize_t>(sizeof opening)) {
+    memcpy(opening, bytes, sizeof opening);
+    const Opening is = read_opening(opening, l->magic);
+    if (is == Opening::kOurs && n < static_cast<ssize_t>(sizeof bytes)) return true;
+    if (is == Opening::kOurs) {
+      SideChannel side;
+      side.adopt(caller.fd);
+      if (side.receive() == Is::kThere)
+        *result = judge(l, side, caller.address);
+      else
+        side.close();
+      return false;
+    }
+    if (is == Opening::kNcclOwn)
+      *result = give_up(l, &caller.address, "the peer speaks NCCL's own socket or InfiniBand transport; "
+                        "set NCCL_NET_PLUGIN=railwitness and RAILWITNESS_MODE=ofi on every rank");
+  } else if (n > 0) {
+    return true;
+  }
+  close(caller.fd);  // a stranger, or gone
+  return false;
+}
+
+Result hear_callers(Listening* l) {
+  Result result = nccl::kSuccess;
+  int kept = 0;
+  for (int i = 0; i < l->caller_count; i++) {
+    const Caller caller = l->callers[i];
+    if (l->comm || result != nccl::kSuccess || goes_on(l, caller, &result)) l->callers[kept++] = caller;
+  }
+  l->caller_count = kept;
+  return result;
+}
+
+void drop_oldest_caller(Listening* l) {
+  close(l->callers[0].fd);
+  memmove(&l->callers[0], &l->callers[1], sizeof(Caller) * static_cast<size_t>(--l->caller_count));
+}
+
+// Nobody is accepted, nor heard, for want of descriptors or memory; the peer waits in the kernel.
+void tell_shortage(Listening* l, int error) {
+  if (l->has_told_shortage || (error != EMFILE && error != ENFILE && error != ENOBUFS && error != ENOMEM)) return;
+  l->has_told_shortage = true;
+  say(nccl::kLogWarn, "%s: accepting on %s fails: %s; more open files (ulimit -n) or memory may help. Tried again until "
+      "RAILWITNESS_OFI_CONNECT_TIMEOUT is over", l->device->name, AddressText(l->address).text, strerror(error));
+}
+
+// At most as many as there are places: the thread has other connections.
 void take_callers(Listening* l) {
-  for (;;) {
-    sockaddr_storage address{};
-    socklen_t length = sizeof address;
-    const int fd = accept4(l->fd, reinterpret_cast<sockaddr*>(&address), &length, SOCK_NONBLOCK | SOCK_CLOEXEC);
-    if (fd < 0) return;
-    Caller& caller = l->callers[l->next_caller];
-    l->next_caller = (l->next_caller + 1) % kMaxCallers;
-    caller.side.close();
-    caller = {};
-    caller.side.adopt(fd);
-    caller.address = address;
+  const uint32_t now = coarse_clock_ms();
+  for (int i = 0; i < kMaxCallers; i++) {
+    if (l->caller_count == kMaxCallers) {
+      if (now - l->callers[0].since_ms < kSilentMs) return;
+      drop_oldest_caller(l);
+    }
+    Caller& caller = l->callers[l->caller_count];
+    caller = {.fd = -1, .since_ms = now, .address = {}};
+    socklen_t length = sizeof caller.address;
+    caller.fd = accept4(l->fd, reinterpret_cast<sockaddr*>(&caller.address), &length, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    if (caller.fd < 0) return tell_shortage(l, errno);
+    l->caller_count++;
   }
 }
 
@@ -178,7 +234,7 @@ Result finish(Listening* l) {
 
 void discard(Listening* l) {
   if (l->comm) close_comm(l->comm);
-  for (Caller& caller : l->callers) caller.side.close();
+  while (l->caller_count > 0) drop_oldest_caller(l);
   close(l->fd);
   delist(l);
   delete l;
@@ -196,6 +252,7 @@ Result listen(Devices* devices, void* context, int device, void* handle, void** 
   l->devices = devices;
   l->device = &devices->list[device];
   l->address = l->device->address;
+  l->magic = kHandleMagic | random_64() << 32;
   l->mine = own_terms(*devices, *l->device, random_64());
   l->fd = listen_on(&l->address);
   if (l->fd < 0) {
@@ -207,7 +264,7 @@ Result listen(Devices* devices, void* context, int device, void* handle, void** 
   enlist(l);
   Handle h{};
   memcpy(h.address, &l->address, bytes_of(l->address));
-  h.magic = kHandleMagic;
+  h.magic = l->magic;
   h.wire_version = l->mine.wire_version;
   h.max_group = l->mine.max_group;
   h.max_requests = l->mine.max_requests;
@@ -231,9 +288,7 @@ Result accept(void* listen_comm, void** recv_comm) {
   l->deadline.start(l->devices->settings.connect_timeout_s);
   if (!l->comm) {
     take_callers(l);
-    for (Caller& caller : l->callers)
-      if (caller.side.is_open() && !l->comm)
-        if (const Result result = hear(l, &caller)) return result;
+    if (const Result result = hear_callers(l)) return result;
   }
   if (l->comm) {
     if (const Result result = finish(l)) return result;
@@ -246,10 +301,10 @@ Result accept(void* listen_comm, void** recv_comm) {
   }
   if (l->deadline.is_over())
     return l->comm ? give_up(l, &l->comm->peer_address, "the peer has called, but nothing comes through libfabric; is the "
-                             "rail blocked by a firewall?")
+                             "rail blocked by a firewall?%s", hint_of_shortage())
                    : give_up(l, nullptr, "nobody came in time; does the peer's rank run NCCL_NET_PLUGIN=railwitness with "
                              "RAILWITNESS_MODE=ofi, and can it reach this address? RAILWITNESS_OFI_CONNECT_TIMEOUT (seconds) "
-                             "is the limit");
+                             "is the limit%s", hint_of_shortage());
   return nccl::kSuccess;
 }
 

@@ -93,11 +93,11 @@ class Ofi final : public engine::Transport {
   Result accept(void* listen_comm, void** recv_comm, void**) override { return ofi::accept(listen_comm, recv_comm); }
 
   Result close_listen(void* listen_comm) override {
-    if (listen_comm) ofi::close_listen(listen_comm);
+    if (listen_comm && is_listed(listen_comm)) ofi::close_listen(listen_comm);  // else finalize has closed it
     return nccl::kSuccess;
   }
   Result close_send(void* comm) override {
-    if (comm) close_comm(static_cast<Comm*>(comm));
+    if (comm && is_listed(comm)) close_comm(static_cast<Comm*>(comm));
     return nccl::kSuccess;
   }
   Result close_recv(void* comm) override { return close_send(comm); }

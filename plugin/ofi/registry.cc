@@ -27,6 +27,13 @@ void delist(Object* object) {
   object->previous = object->next = nullptr;
 }
 
+bool is_listed(const void* object) {
+  const std::lock_guard guard(lock);
+  const Object* o = first;
+  while (o && o != object) o = o->next;
+  return o != nullptr;
+}
+
 Object* next_of(void* context) {
   const std::lock_guard guard(lock);
   for (Object* o = first; o; o = o->next)

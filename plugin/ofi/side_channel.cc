@@ -114,7 +114,7 @@ int listen_on(sockaddr_storage* address) {
   const int fd = open_socket(address->ss_family);
   if (fd < 0) return -errno;
   socklen_t length = bytes_of(*address);
-  if (bind(fd, plain(*address), length) == 0 && listen(fd, 16) == 0 &&
+  if (bind(fd, plain(*address), length) == 0 && listen(fd, 1024) == 0 &&
       getsockname(fd, reinterpret_cast<sockaddr*>(address), &length) == 0)
     return fd;
   const int error = errno;

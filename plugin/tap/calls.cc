@@ -2,6 +2,7 @@
 #include "plugin/tap/calls.h"
 
 #include "plugin/tap/flows.h"
+#include "plugin/witness/cost.h"
 #include "plugin/witness/recorder.h"
 
 #include <cerrno>
@@ -44,10 +45,9 @@ void record_sends(Flow& flow, const ibv_send_wr* request, const ibv_send_wr* end
 
 // A list of which only the last request is signalled, or none: one record. NCCL sends so with adaptive routing. Also one
 // request that finds the flow's limit reached.
-bool try_note_list(Slot& slot, const ibv_qp* qp, const ibv_send_wr* request, uint64_t now) {
+[[gnu::always_inline]] inline bool try_note_list(Slot& slot, const ibv_qp* qp, const ibv_send_wr* request, uint64_t now, const witness::Memory* m) {
   Flow* flow;
   if (!slot.flows.find_at_once(qp->qp_num, flow)) return false;
-  const witness::Memory* m = witness::current();
   if (flow->memory != m || witness::this_thread.memory != m) return false;
   const uint64_t index = flow->state->records;
   if (index >= flow->limit) [[unlikely]] witness::make_room(*flow);
@@ -80,7 +80,7 @@ void settle_by_send(Flow& flow, const ibv_send_wr* request, uint64_t now) {
 // Makes flow and thread ready; null: the call is not witnessed. Queue pairs without a line come here with every post, so
 // they leave first, without a system call or a lock; until there is room, and the next post takes a line.
 Flow* enter(Slot& slot, ibv_qp* qp) {
-  const witness::Memory* m = witness::current();
+  const witness::Memory* m = witness::base();
   Flow* flow = slot.flows.find(qp->qp_num);
   if (flow && flow->memory == m && witness::this_thread.memory == m) return flow;  // nothing is rare but the request
   const bool may_attach =
@@ -142,9 +142,32 @@ void complete_one(Flow& flow, const ibv_wc& wc, uint64_t now) {
     witness::complete_send(flow, wc.wr_id, now);
 }
 
+// The frequent functions once more, for calls that are recorded otherwise for the moment.
+[[gnu::noinline, gnu::cold]] bool try_note_sends(Slot& slot, const ibv_qp* qp, const ibv_send_wr* list, uint64_t now) {
+  const witness::Memory* m = witness::base();
+  return try_note_post_send(slot, qp, list, now, m) || try_note_list(slot, qp, list, now, m);
+}
+
+// Recorded otherwise for the moment, and nothing else is rare. False: it is; nothing was done.
+bool try_note_post_send_apart(int slot, ibv_qp* qp, const ibv_send_wr* list, uint64_t now) {
+  const witness::Detail detail = witness::detail_of(witness::current());
+  if (detail == witness::Detail::kFull) return false;
+  if (detail == witness::Detail::kCounters) {
+    use_post_send(slot, qp->context, false);
+    now = witness::ticks_for(detail);
+  }
+  witness::CallTimer timer(detail);
+  timer.begin();
+  if (!try_note_sends(slots[slot], qp, list, now)) return false;
+  timer.end();
+  timer.count(1, 1);
+  return true;
+}
+
 [[gnu::noinline, gnu::cold]] int note_post_send_slowly(int slot, ibv_qp* qp, const ibv_send_wr* list,
                                                        ibv_send_wr* const* bad, uint64_t now, int result) {
   const KeepErrno error;
+  if (!result && try_note_post_send_apart(slot, qp, list, now)) return 0;
   Flow* flow = enter(slots[slot], qp);
   if (!flow) return result;
   if (!flow->memory) settle_by_send(*flow, list, now);
@@ -157,11 +180,12 @@ void complete_one(Flow& flow, const ibv_wc& wc, uint64_t now) {
 }
 
 // A success, of a queue pair with a role and lines in the current memory. False: it is something else; nothing was done.
-[[gnu::always_inline]] inline bool try_note_one(Slot& slot, const ibv_wc& wc, uint64_t now) {
+template <bool kLatency = true>
+[[gnu::always_inline]] inline bool try_note_one(Slot& slot, const ibv_wc& wc, uint64_t now, const witness::Memory* m) {
   Flow* flow;
   if (wc.status != IBV_WC_SUCCESS || !slot.flows.find_at_once(wc.qp_num, flow)) return false;
-  if (flow->memory != witness::current()) return false;
-  if (!(wc.opcode & IBV_WC_RECV)) return witness::try_complete_send(*flow, wc.wr_id, [now] { return now; });
+  if (flow->memory != m) return false;
+  if (!(wc.opcode & IBV_WC_RECV)) return witness::try_complete_send<kLatency>(*flow, wc.wr_id, [now] { return now; });
   witness::complete_receive(*flow, wc.byte_len, now);
   return true;
 }
@@ -169,15 +193,32 @@ void complete_one(Flow& flow, const ibv_wc& wc, uint64_t now) {
 [[gnu::noinline, gnu::cold]] void note_one_slowly(Slot& slot, const ibv_wc& wc, uint64_t now) {
   const KeepErrno error;
   Flow* flow = slot.flows.find(wc.qp_num);
-  if (flow && (flow->memory == witness::current() || enter_completing(*flow)))
+  if (flow && (flow->memory == witness::base() || enter_completing(*flow)))
     complete_one(*flow, wc, now);
   else
     witness::count_unwitnessed_events(1);
 }
 
-[[gnu::noinline, gnu::cold]] void enter_thread() {
+// The thread has no line here yet, or calls are recorded otherwise for the moment.
+[[gnu::noinline, gnu::cold]] int note_completions_slowly(Slot& slot, const ibv_wc* completions, int n) {
   const KeepErrno error;
-  witness::enter_thread();
+  const witness::Detail detail = witness::detail_of(witness::current());
+  const witness::Memory* m = witness::base();
+  if (witness::this_thread.memory != m) witness::enter_thread();
+  witness::CallTimer timer(detail);
+  timer.begin();
+  const uint64_t now = witness::ticks_for(detail);
+  railwitness_thread& line = *witness::this_thread.line;
+  add_relaxed(line.polls, 1);
+  add_relaxed(line.completions, static_cast<uint64_t>(n));
+  for (const ibv_wc* wc = completions; wc != completions + n; wc++) {
+    const bool done = detail == witness::Detail::kCounters ? try_note_one<false>(slot, *wc, now, m)
+                                                           : try_note_one(slot, *wc, now, m);
+    if (!done) note_one_slowly(slot, *wc, now);
+  }
+  timer.end();
+  timer.count(static_cast<uint64_t>(n));
+  return n;
 }
 
 }  // namespace
@@ -185,16 +226,41 @@ void complete_one(Flow& flow, const ibv_wc& wc, uint64_t now) {
 int note_post_send_list(int slot, ibv_qp* qp, const ibv_send_wr* list, ibv_send_wr* const* bad, uint64_t now,
                         int result) {
   if (!list) return result;
-  if (!result && try_note_list(slots[slot], qp, list, now)) return 0;
+  if (!result && try_note_list(slots[slot], qp, list, now, witness::current())) return 0;
   return note_post_send_slowly(slot, qp, list, bad, now, result);
 }
+
+int note_post_send_unstamped(int slot, ibv_qp* qp, const ibv_send_wr* list, ibv_send_wr* const* bad, int result) {
+  if (!list) return result;
+  const witness::Detail detail = witness::detail_of(witness::current());
+  if (detail != witness::Detail::kCounters) use_post_send(slot, qp->context, true);
+  const uint64_t now = witness::ticks_for(detail);
+  if (!result && try_note_sends(slots[slot], qp, list, now)) return 0;
+  return note_post_send_slowly(slot, qp, list, bad, now, result);
+}
+
+namespace {
+
+bool try_note_post_recv_apart(Slot& slot, const ibv_qp* qp, const ibv_recv_wr* list) {
+  const witness::Detail detail = witness::detail_of(witness::current());
+  if (detail == witness::Detail::kFull) return false;
+  witness::CallTimer timer(detail);
+  timer.begin();
+  if (!try_note_post_recv(slot, qp, list, [detail] { return witness::ticks_for(detail); }, witness::base())) return false;
+  timer.end();
+  timer.count(1);
+  return true;
+}
+
+}  // namespace
 
 int note_post_recv_slowly(int slot, ibv_qp* qp, const ibv_recv_wr* list, ibv_recv_wr* const* bad, int result) {
   const KeepErrno error;
   if (!list) return result;
+  if (!result && try_note_post_recv_apart(slots[slot], qp, list)) return 0;
   Flow* flow = enter(slots[slot], qp);
   if (!flow) return result;
-  const uint64_t now = witness::ticks();
+  const uint64_t now = witness::ticks_for(witness::detail_of(witness::current()));
   if (!flow->memory) witness::settle_role(*flow, RAILWITNESS_DIRECTION_RECV, RAILWITNESS_ROLE_CTS, now);
   count_post();
   if (result) note_failure(*flow, result, error.value());
@@ -206,13 +272,14 @@ int note_post_recv_slowly(int slot, ibv_qp* qp, const ibv_recv_wr* list, ibv_rec
 }
 
 int note_completions(Slot& slot, const ibv_wc* completions, int n) {
+  const witness::Memory* m = witness::current();
+  if (witness::this_thread.memory != m) [[unlikely]] return note_completions_slowly(slot, completions, n);
   const uint64_t now = witness::ticks();
-  if (witness::this_thread.memory != witness::current()) [[unlikely]] enter_thread();
   railwitness_thread& line = *witness::this_thread.line;
   add_relaxed(line.polls, 1);
   add_relaxed(line.completions, static_cast<uint64_t>(n));
   for (const ibv_wc* wc = completions; wc != completions + n; wc++)
-    if (!try_note_one(slot, *wc, now)) [[unlikely]] note_one_slowly(slot, *wc, now);
+    if (!try_note_one(slot, *wc, now, m)) [[unlikely]] note_one_slowly(slot, *wc, now);
   return n;
 }
 

@@ -21,6 +21,8 @@ namespace railwitness::tap {
 // Lists of requests, and all that is rare.
 int note_post_send_list(int slot, ibv_qp* qp, const ibv_send_wr* list, ibv_send_wr* const* bad, uint64_t now,
                           int result);
+// Of the function that reads no clock: see use_post_send.
+int note_post_send_unstamped(int slot, ibv_qp* qp, const ibv_send_wr* list, ibv_send_wr* const* bad, int result);
 int note_post_recv_slowly(int slot, ibv_qp* qp, const ibv_recv_wr* list, ibv_recv_wr* const* bad, int result);
 
 template <bool kTsc>
@@ -37,11 +39,11 @@ inline uint8_t immediate_flag(const ibv_send_wr& request) {  // opcodes with imm
   return static_cast<uint8_t>(0b10100u >> (request.opcode & 31) & RAILWITNESS_RECORD_IMMEDIATE);
 }
 
-// The call was accepted. False: not the frequent case (one request with one piece); nothing was done.
-[[gnu::always_inline]] inline bool try_note_post_send(Slot& slot, const ibv_qp* qp, const ibv_send_wr* request, uint64_t now) {
+// The call was accepted; `m` is the memory that counts: current(), on the rare path base(). False: not the frequent case (one request with one piece); nothing was done.
+[[gnu::always_inline]] inline bool try_note_post_send(Slot& slot, const ibv_qp* qp, const ibv_send_wr* request, uint64_t now,
+                                                      const witness::Memory* m) {
   witness::Flow* flow;
   if (!request || !slot.flows.find_at_once(qp->qp_num, flow)) [[unlikely]] return false;
-  const witness::Memory* m = witness::current();
   if (flow->memory != m || witness::this_thread.memory != m) [[unlikely]] return false;
   const uint64_t index = flow->state->records;
   if (index >= flow->limit || request->next || request->num_sge != 1) [[unlikely]] return false;
@@ -57,15 +59,16 @@ inline uint8_t immediate_flag(const ibv_send_wr& request) {  // opcodes with imm
   return true;
 }
 
-[[gnu::always_inline]] inline bool try_note_post_recv(Slot& slot, const ibv_qp* qp, const ibv_recv_wr* list) {
+template <typename Clock>
+[[gnu::always_inline]] inline bool try_note_post_recv(Slot& slot, const ibv_qp* qp, const ibv_recv_wr* list, Clock clock,
+                                                      const witness::Memory* m) {
   witness::Flow* flow;
   if (!slot.flows.find_at_once(qp->qp_num, flow)) [[unlikely]] return false;
-  const witness::Memory* m = witness::current();
   if (flow->memory != m || witness::this_thread.memory != m) [[unlikely]] return false;
   add_relaxed(witness::this_thread.line->posts, 1);
   uint64_t n = 0;
   for (; list; list = list->next) n++;
-  witness::post_receives(*flow, n, witness::ticks);
+  witness::post_receives(*flow, n, clock);
   return true;
 }
 

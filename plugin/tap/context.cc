@@ -1,6 +1,7 @@
 #include "plugin/tap/context.h"
 
 #include "plugin/tap/calls.h"
+#include "plugin/tap/place.h"
 #include "plugin/tap/real_verbs.h"
 #include "plugin/witness/recorder.h"
 
@@ -22,8 +23,15 @@ int post_send(ibv_qp* qp, ibv_send_wr* list, ibv_send_wr** bad) {
   const uint64_t now = stamp<kTsc>();
   const int result = slots[S].post_send(qp, list, kept);
   if (result) [[unlikely]] return note_post_send_list(S, qp, list, kept, now, result);
-  if (try_note_post_send(slots[S], qp, list, now)) [[likely]] return 0;
+  if (try_note_post_send(slots[S], qp, list, now, witness::current())) [[likely]] return 0;
   return note_post_send_list(S, qp, list, kept, now, 0);
+}
+
+template <int S>
+int post_send_unstamped(ibv_qp* qp, ibv_send_wr* list, ibv_send_wr** bad) {
+  ibv_send_wr** volatile kept = bad;
+  const int result = slots[S].post_send(qp, list, kept);
+  return note_post_send_unstamped(S, qp, list, kept, result);
 }
 
 template <int S>
@@ -31,7 +39,7 @@ int post_recv(ibv_qp* qp, ibv_recv_wr* list, ibv_recv_wr** bad) {
   ibv_recv_wr** volatile kept = bad;
   const int result = slots[S].post_recv(qp, list, kept);
   if (result) [[unlikely]] return note_post_recv_slowly(S, qp, list, kept, result);
-  if (try_note_post_recv(slots[S], qp, list)) [[likely]] return 0;
+  if (try_note_post_recv(slots[S], qp, list, witness::ticks, witness::current())) [[likely]] return 0;
   return note_post_recv_slowly(S, qp, list, kept, 0);
 }
 
@@ -51,19 +59,23 @@ int poll_cq(ibv_cq* cq, int entries, ibv_wc* completions) {
 }
 
 struct Entries {
-  decltype(Slot::post_send) post_send;
+  decltype(Slot::post_send) post_send, unstamped;
   decltype(Slot::post_recv) post_recv;
   decltype(Slot::poll_cq) poll_cq;
 };
 
 template <bool kTsc, int... S>
 constexpr std::array<Entries, sizeof...(S)> make_entries(std::integer_sequence<int, S...>) {
-  return {{{post_send<S, kTsc>, post_recv<S>, poll_cq<S, kTsc>}...}};
+  return {{{post_send<S, kTsc>, post_send_unstamped<S>, post_recv<S>, poll_cq<S, kTsc>}...}};
 }
 constexpr auto kTscEntries = make_entries<true>(std::make_integer_sequence<int, kSlots>());
 constexpr auto kMonoEntries = make_entries<false>(std::make_integer_sequence<int, kSlots>());
 
 const Entries& entries_of(size_t slot) { return witness::hot.tsc ? kTscEntries[slot] : kMonoEntries[slot]; }
+
+bool is_ours(size_t slot, decltype(Slot::post_send) function) {
+  return function == entries_of(slot).post_send || function == entries_of(slot).unstamped;
+}
 
 int take_slot(const ibv_context* context) {
   int free = -1;
@@ -80,13 +92,21 @@ int take_slot(const ibv_context* context) {
 
 bool is_tapped(const ibv_context* context) {
   for (size_t i = 0; i < kSlots; i++)
-    if (entries_of(i).post_send == load_relaxed(context->ops.post_send)) return true;
+    if (is_ours(i, load_relaxed(context->ops.post_send))) return true;
   return false;
+}
+
+void use_post_send(int slot, ibv_context* context, bool stamped) {
+  const auto at = static_cast<size_t>(slot);
+  if (!is_ours(at, load_relaxed(context->ops.post_send))) return;  // somebody came after us, and calls us
+  store_release(context->ops.post_send, stamped ? entries_of(at).post_send : entries_of(at).unstamped);
 }
 
 bool tap_context(ibv_context* context) {
   if (context->abi_compat != __VERBS_ABI_IS_EXTENDED) return false;  // not of IBVERBS_1.1
   if (!context->device || !context->ops.post_send || !context->ops.post_recv || !context->ops.poll_cq) return false;
+  if (!witness::may_record()) return false;  // a forked child, which may have inherited the lock taken
+  if (is_of_another_copy(reinterpret_cast<void*>(context->ops.post_send))) return false;
   const ControlLock lock;
   if (is_tapped(context)) return false;
   const int at = take_slot(context);

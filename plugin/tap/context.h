@@ -44,9 +44,14 @@ class ControlLock {
   ControlLock& operator=(const ControlLock&) = delete;
 };
 
-// Taps a context; again, if its memory was that of an earlier one. False: no slot is free, or it does not look like one.
+// Taps a context; again, if its memory was that of an earlier one. False: no slot is free, it does not look like one, or
+// another copy of the plugin has tapped it: each call would count twice, and copies that tap each other call in a circle.
 bool tap_context(ibv_context* context);
 bool is_tapped(const ibv_context* context);
+
+// Which function posts on a context from now on: the one that reads the clock before the original is called, or, while
+// only counters are kept (witness::Detail), one that does not. By a thread that is in a call on it, so that it is there.
+void use_post_send(int slot, ibv_context* context, bool stamped);
 
 // Fills the rails of the context's device, once. Not before ibv_open_device has returned.
 void add_rails(Slot& slot);

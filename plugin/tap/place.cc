@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include <dlfcn.h>
 #include <link.h>
 
 namespace railwitness::tap {
@@ -39,6 +40,20 @@ Place locate(const void* address) {
   Query query{reinterpret_cast<uintptr_t>(address), {}};
   dl_iterate_phdr(look, &query);
   return query.place;
+}
+
+bool is_of_another_copy(const void* address) {
+  Dl_info its, ours;
+  if (!dladdr(address, &its) || !its.dli_fname || !dladdr(reinterpret_cast<void*>(&is_of_another_copy), &ours)) return false;
+  if (its.dli_fbase == ours.dli_fbase) return false;
+  void* library = dlopen(its.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
+  if (!library) return false;
+  // A name that a library of its own has, and not one that it needs.
+  Dl_info mark;
+  const void* found = dlsym(library, "railwitness_plugin");
+  const bool is_plugin = found && dladdr(found, &mark) && mark.dli_fbase == its.dli_fbase;
+  dlclose(library);
+  return is_plugin;
 }
 
 bool is_text_of(const void* address, const Place& object) {

@@ -17,6 +17,9 @@ struct Place {
 Place locate(const void* address);
 bool is_text_of(const void* address, const Place& object);
 
+// Of a library that is this plugin too, but not this one: of another file, or loaded into another namespace.
+bool is_of_another_copy(const void* address);
+
 }  // namespace railwitness::tap
 
 #endif  // RAILWITNESS_PLUGIN_TAP_PLACE_H_

@@ -147,7 +147,8 @@ int find_alloc_context(const void* address, int private_abi, const char** why) {
   if (at == 2 && table->rest[0] && locate(table->rest[0]).object != home.object)
     return no("static_providers is elsewhere");
   if (table->rest[at - 1] && !is_text_of(table->rest[at - 1], home)) return no("match_device is not its function");
-  if (!is_text_of(table->rest[at], home)) return no("alloc_context is not its function");
+  if (!is_text_of(table->rest[at], home))
+    return no(is_of_another_copy(table->rest[at]) ? kAnotherCopy : "alloc_context is not its function");
   int more = 0;  // import_context, free_context, alloc_device, uninit_device: which there are depends on the version
   for (int i = at + 1; i <= at + 3; i++) {
     if (!table->rest[i]) continue;

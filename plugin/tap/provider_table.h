@@ -6,6 +6,9 @@
 
 namespace railwitness::tap {
 
+// The reason where the table leads into one already.
+inline constexpr char kAnotherCopy[] = "another copy of the plugin is at work; name one copy in NCCL_NET_PLUGIN";
+
 struct TableResult {
   int tapped;       // providers
   const char* why;  // one was left alone, or all; null if none was

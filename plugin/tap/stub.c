@@ -79,21 +79,30 @@ static int find_real(void) {
   return 1;
 }
 
-/* Does NCCL's request lead to us? Not if somebody opened the real library by this name before. */
-static int has_the_name(void) {
+static int is_ours(void* symbol) {
   Dl_info us, found;
+  return symbol && dladdr(symbol, &found) && dladdr((void*)railwitness_stub_start, &us) && us.dli_fbase == found.dli_fbase;
+}
+
+/* Does NCCL's request lead to us? Not if somebody opened the real library by this name before, or another installation of
+ * the plugin its own stub. */
+static enum railwitness_stub_result look_up_the_name(void) {
   void* handle = dlopen("libibverbs.so", RTLD_NOW | RTLD_NOLOAD);
-  void* open = handle ? dlvsym(handle, "ibv_open_device", "IBVERBS_1.1") : NULL;
-  const int ours = open && dladdr(open, &found) && dladdr((void*)railwitness_stub_start, &us) &&
-                   us.dli_fbase == found.dli_fbase && dlvsym(handle, "ibv_get_device_list", "IBVERBS_1.1");
-  if (handle) dlclose(handle);
-  return ours;
+  if (!handle) return RAILWITNESS_STUB_NAME_TAKEN;
+  enum railwitness_stub_result result = RAILWITNESS_STUB_NAME_TAKEN;
+  void* start = dlsym(handle, "railwitness_stub_start");
+  if (start && !is_ours(start))
+    result = RAILWITNESS_STUB_SECOND;
+  else if (is_ours(dlvsym(handle, "ibv_open_device", "IBVERBS_1.1")) && dlvsym(handle, "ibv_get_device_list", "IBVERBS_1.1"))
+    result = RAILWITNESS_STUB_READY;
+  dlclose(handle);
+  return result;
 }
 
 enum railwitness_stub_result railwitness_stub_start(const struct railwitness_tap_hooks* given) {
   if (hooks.opened) return hooks.opened == given->opened ? RAILWITNESS_STUB_READY : RAILWITNESS_STUB_SECOND;
   if (!find_real()) return RAILWITNESS_STUB_NO_VERBS;
-  if (!has_the_name()) return RAILWITNESS_STUB_NAME_TAKEN;
-  hooks = *given;
-  return RAILWITNESS_STUB_READY;
+  const enum railwitness_stub_result result = look_up_the_name();
+  if (result == RAILWITNESS_STUB_READY) hooks = *given;
+  return result;
 }

@@ -47,7 +47,7 @@ StubAnswer load_stub(const char* path) {
     case RAILWITNESS_STUB_NAME_TAKEN:
       return {false, true, "libibverbs.so was opened before NCCL's init; create the communicator earlier"};
     case RAILWITNESS_STUB_SECOND:  // by table it would count every call a second time
-      return {false, false, "another copy of the plugin is at work; name one copy in NCCL_NET_PLUGIN"};
+      return {false, false, kAnotherCopy};
   }
   return {false, true, "tap-verbs.so is of another version than the plugin; install both together"};
 }
@@ -63,7 +63,7 @@ Attached attach(const char* stub_path) {
     done = {RAILWITNESS_ATTACH_STUB, nullptr};
   } else {
     const TableResult tables = stub.may_fall_back ? tap_provider_tables() : TableResult{};
-    if (tables.tapped == 0) return {RAILWITNESS_ATTACH_NONE, stub.why_not};
+    if (tables.tapped == 0) return {RAILWITNESS_ATTACH_NONE, tables.why == kAnotherCopy ? kAnotherCopy : stub.why_not};
     done = {RAILWITNESS_ATTACH_TABLE, stub.why_not};
   }
   witness::note_attached(done.how);

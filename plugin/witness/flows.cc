@@ -52,7 +52,7 @@ void update_oldest(Flow& flow) {
 }
 
 void finish(Flow& flow, uint64_t posted_ticks, uint64_t requests_through, uint64_t bytes_through, uint64_t now) {
-  count_latency(flow, posted_ticks, now);
+  if (current()->detail != Detail::kCounters) count_latency(flow, posted_ticks, now);
   store_relaxed(flow.state->completed, requests_through);
   store_relaxed(flow.state->completed_bytes, bytes_through);
 }
@@ -131,7 +131,7 @@ void withdraw_identity(const Memory& m, uint32_t index) {
 }  // namespace
 
 void bring_flow_home(Flow& flow) {
-  const Memory* m = current();
+  const Memory* m = base();
   if (flow.home != m) copy_flow(*flow.home, *m, flow.index);
   point_at(flow, *m);
 }
@@ -214,7 +214,7 @@ bool has_room() { return load_relaxed(recorder.has_room); }
 Flow* open_flow(uint32_t qpn, bool always_signalled, bool counted) {
   const Lock lock;
   if (!lock) return nullptr;
-  const Memory& m = *current();
+  const Memory& m = *base();
   Flow* flow = take_flow(m);
   update_room(m);
   if (flow && counted) recorder.without_line--;
@@ -250,7 +250,7 @@ Flow* open_flow(uint32_t qpn, bool always_signalled, bool counted) {
 void learn(Flow& flow, const FlowFacts& facts) {
   const Lock lock;
   if (!lock) return;
-  const Memory& m = *current();
+  const Memory& m = *base();
   railwitness_identity& i = recorder.identities[flow.index];
   if (facts.port) i.port = *facts.port;
   if (facts.peer_qpn) i.peer_qpn = *facts.peer_qpn;
@@ -278,9 +278,9 @@ void close_flow(Flow& flow) {
   if (!lock || flow.is_destroyed) return;
   flow.is_destroyed = 1;
   recorder.destroyed[recorder.destroyed_head++ % kMostFlows] = flow.index;
-  update_room(*current());
+  update_room(*base());
   recorder.identities[flow.index].destroyed_ticks = ticks();
-  publish_identity(*current(), flow.index);
+  publish_identity(*base(), flow.index);
   write_event({.kind = RAILWITNESS_CONTROL_QP_DESTROYED, .rail = recorder.identities[flow.index].rail, .qpn = flow.qpn});
 }
 
@@ -293,7 +293,7 @@ void settle_role(Flow& flow, railwitness_direction direction, railwitness_role r
     identity.direction = static_cast<uint8_t>(direction);
     identity.role = static_cast<uint8_t>(role);
     store_relaxed(flow.state->first_post_ticks, now);
-    publish_identity(*current(), flow.index);
+    publish_identity(*base(), flow.index);
   }
   flow.memory = flow.home;
 }

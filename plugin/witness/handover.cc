@@ -1,14 +1,17 @@
 #include "plugin/witness/handover.h"
 
 #include "railwitness/abi/handover.h"
+#include "railwitness/base/clock.h"
 #include "railwitness/base/version.h"
 
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
 
+#include <fcntl.h>
 #include <poll.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -16,6 +19,25 @@ namespace railwitness::witness {
 namespace {
 
 constexpr int kMostDescriptors = 8;  // more than that come truncated, and are refused
+constexpr int kLowestDescriptor = 100;
+
+// Signals of the job do not shorten it.
+bool is_readable(int fd, int timeout_ms) {
+  const uint64_t until_ns = read_clock_ns(CLOCK_MONOTONIC) + static_cast<uint64_t>(timeout_ms) * 1'000'000;
+  for (;;) {
+    pollfd p{fd, POLLIN, 0};
+    const int n = poll(&p, 1, timeout_ms);
+    if (n >= 0 || errno != EINTR) return n > 0;
+    const uint64_t now_ns = read_clock_ns(CLOCK_MONOTONIC);
+    if (now_ns >= until_ns) return false;
+    timeout_ms = static_cast<int>((until_ns - now_ns) / 1'000'000) + 1;
+  }
+}
+
+uint64_t inode_of(int fd) {
+  struct stat file;
+  return fstat(fd, &file) == 0 && S_ISSOCK(file.st_mode) ? file.st_ino : 0;
+}
 
 struct Message {
   railwitness_welcome welcome;
@@ -50,6 +72,8 @@ Message receive(int fd) {
 Status check_welcome(const Message& m) {
   const railwitness_welcome& w = m.welcome;
   if (m.bytes == 0) return Status::failed("sidecar closed the connection");
+  if (m.truncated && m.count == 0 && m.bytes == ssize_t{sizeof w})
+    return Status::failed("no sidecar: its segment finds no free descriptor; raise RLIMIT_NOFILE");
   if (m.truncated || m.bytes != ssize_t{sizeof w} || w.magic != RAILWITNESS_HANDOVER_MAGIC)
     return Status::failed("sidecar's answer is not understood");
   if (w.abi_major != RAILWITNESS_ABI_MAJOR || w.status == RAILWITNESS_WELCOME_VERSION)
@@ -62,13 +86,32 @@ Status check_welcome(const Message& m) {
 
 }  // namespace
 
+bool SidecarLink::is_ours() const { return fd_ >= 0 && inode_of(fd_) == inode_; }
+
+// Above the standard descriptors in any case: where the job has closed those, its output would go to the sidecar.
+Status SidecarLink::open_socket() {
+  const int low = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  int error = errno;
+  if (low >= 0) {
+    fd_ = fcntl(low, F_DUPFD_CLOEXEC, kLowestDescriptor);
+    if (fd_ < 0) fd_ = fcntl(low, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);  // RLIMIT_NOFILE is that small
+    error = errno;
+    ::close(low);
+  }
+  inode_ = inode_of(fd_);
+  if (fd_ >= 0) return Status::ok();
+  if (error == EMFILE || error == ENFILE || error == EINVAL)
+    return Status::failed("no sidecar: no descriptor is free; raise RLIMIT_NOFILE", error);
+  return Status::failed("no sidecar: no socket can be made; allow AF_UNIX in the job's seccomp filter", error);
+}
+
 Status SidecarLink::connect(const Knobs& knobs) {
   close();
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   snprintf(address.sun_path, sizeof address.sun_path, "%s", knobs.socket);
-  fd_ = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-  if (fd_ < 0) return Status::failed("no socket", errno);
+  const Status opened = open_socket();
+  if (!opened.is_ok()) return opened;
   railwitness_hello hello{};
   hello.magic = RAILWITNESS_HANDOVER_MAGIC;
   hello.abi_major = RAILWITNESS_ABI_MAJOR;
@@ -90,8 +133,8 @@ Status SidecarLink::connect(const Knobs& knobs) {
 
 Memory* SidecarLink::await_memory(int timeout_ms, Status& status) {
   status = Status::ok();
-  pollfd p{fd_, POLLIN, 0};
-  if (poll(&p, 1, timeout_ms) <= 0) return nullptr;
+  if (!is_readable(fd_, timeout_ms)) return nullptr;
+  if (!is_ours()) return status = Status::failed("no sidecar: the job has closed the socket to it"), close(), nullptr;
   const Message m = receive(fd_);
   if (m.bytes < 0 && errno == EAGAIN) return nullptr;
   status = m.bytes < 0 ? Status::failed("sidecar cannot be heard", errno) : check_welcome(m);
@@ -107,12 +150,12 @@ bool SidecarLink::ask_for_part(uint32_t number) const {
   request.magic = RAILWITNESS_REQUEST_MAGIC;
   request.request_bytes = sizeof request;
   request.part = number;
-  return send(fd_, &request, sizeof request, MSG_NOSIGNAL | MSG_DONTWAIT) == ssize_t{sizeof request};
+  return is_ours() && send(fd_, &request, sizeof request, MSG_NOSIGNAL | MSG_DONTWAIT) == ssize_t{sizeof request};
 }
 
 SidecarLink::News SidecarLink::await_news(int timeout_ms, Part& part) const {
-  pollfd p{fd_, POLLIN, 0};
-  if (poll(&p, 1, timeout_ms) <= 0) return News::kNone;
+  if (!is_readable(fd_, timeout_ms)) return is_ours() ? News::kNone : News::kEnd;
+  if (!is_ours()) return News::kEnd;
   const Message m = receive(fd_);
   if (m.bytes < 0) return errno == EAGAIN ? News::kNone : News::kEnd;
   News news = News::kNone;  // what is no welcome is a message of a later minor
@@ -133,7 +176,7 @@ SidecarLink::News SidecarLink::await_news(int timeout_ms, Part& part) const {
 }
 
 void SidecarLink::close() {
-  if (fd_ >= 0) ::close(fd_);
+  if (is_ours()) ::close(fd_);
   fd_ = -1;
 }
 

@@ -10,6 +10,9 @@
 
 namespace railwitness::witness {
 
+// The job may close any descriptor (closefrom, a daemon's loop) and get its number for something of its own. So the link
+// looks before each use whether the number still leads to its socket, and lets go of one that does not. What remains is the
+// moment between the look and the use; and the number is one that a job hardly ever gets: not among its lowest.
 class SidecarLink {
  public:
   explicit constexpr SidecarLink() = default;
@@ -27,12 +30,16 @@ class SidecarLink {
   // Waits up to `timeout_ms`. kPart: the further segment that was asked for is mapped in `part`. kEnd: the sidecar has
   // closed its end, or gave what could harm.
   News await_news(int timeout_ms, Part& part) const;
-  void close();
+  void close();  // also in a forked child, whose copy it is
 
   bool is_open() const { return fd_ >= 0; }
 
  private:
+  Status open_socket();
+  bool is_ours() const;
+
   int fd_ = -1;
+  uint64_t inode_ = 0;  // of the socket
   uint16_t minor_ = 0;  // of the sidecar
 };
 

@@ -5,8 +5,8 @@
 // Called by the thread that owns the queue pair (NCCL's proxy guarantees one at a time). No system call, lock, locked
 // instruction, allocation or division here; what is rare is a call into recorder.cc and marked [[unlikely]].
 //
-// Which memory: `hot.current` may change at any time (a sidecar came). A flow or thread that finds itself in another
-// memory than the current one takes its own lines along, once: enter_flow, enter_thread.
+// Which memory: `hot.current` may change at any time: a sidecar came, or calls are to be recorded otherwise (Detail). A flow
+// or thread that finds itself in another memory than base() takes its own lines along, once: enter_flow, enter_thread.
 #ifndef RAILWITNESS_PLUGIN_WITNESS_HOT_H_
 #define RAILWITNESS_PLUGIN_WITNESS_HOT_H_
 
@@ -53,6 +53,7 @@ static_assert(sizeof(Flow) == 128);
 struct Hot {
   const Memory* current;
   bool tsc;  // the clock; settled before anything is tapped
+  uint64_t coarse_ticks;  // for Detail::kCounters: the helper thread's last tick
 };
 extern Hot hot __attribute__((visibility("hidden")));  // reached without the GOT
 
@@ -69,6 +70,12 @@ inline uint64_t ticks() { return hot.tsc ? read_tsc() : read_mono_ticks(); }
 
 inline const Memory* current() { return load_acquire(hot.current); }
 
+// Whatever it is called at the moment: what flows, threads and everything rare is entered into. Null: not started.
+inline const Memory* base() {
+  const Memory* m = current();
+  return m ? m->base : nullptr;
+}
+
 // The one thing that an empty poll does: one count in the thread's line of whatever memory is current.
 inline void count_poll() {
   add_relaxed(reinterpret_cast<railwitness_thread*>(current()->threads + this_thread.offset)->polls, 1);
@@ -76,6 +83,8 @@ inline void count_poll() {
 
 // --- rare, in recorder.cc -------------------------------------------------------------------------------------------
 
+// The time of a call that is recorded on the rare path: what `detail` asks for.
+uint64_t ticks_for(Detail detail);
 void enter_thread();
 void enter_flow(Flow& flow);
 void make_room(Flow& flow);
@@ -157,8 +166,8 @@ inline railwitness_record& record_at(const Flow& flow, uint64_t at) {
 }
 
 // False: not the oldest record's completion, or the next record is no signalled one; nothing was done, and the clock was
-// not read: whoever goes on with this completion reads it.
-template <typename Clock>
+// not read: whoever goes on with this completion reads it. Without `kLatency` the histogram stays as it is.
+template <bool kLatency = true, typename Clock>
 [[gnu::always_inline]] inline bool try_complete_send(Flow& flow, uint64_t wr_id, Clock clock) {
   railwitness_state& state = *flow.state;
   const uint64_t next = flow.next;
@@ -176,7 +185,7 @@ template <typename Clock>
   }
   const uint64_t now = clock();
   store_release(record.done_ticks, now);
-  count_latency(flow, record.post_ticks, now);
+  if constexpr (kLatency) count_latency(flow, record.post_ticks, now);
   store_relaxed(state.completed, record.posted_through);
   store_relaxed(state.completed_bytes, record.bytes_through);
   store_relaxed(state.last_completion_ticks, now);

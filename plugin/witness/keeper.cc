@@ -1,5 +1,6 @@
 #include "plugin/witness/keeper.h"
 
+#include "plugin/witness/cost.h"
 #include "plugin/witness/handover.h"
 #include "plugin/witness/recorder.h"
 #include "railwitness/base/clock.h"
@@ -28,6 +29,7 @@ bool begun = false;
 Knobs knobs{};
 SidecarLink link;
 std::atomic<bool> connected{false};
+std::atomic<bool> has_helper{false};
 std::atomic<const char*> description{"no sidecar yet"};
 
 // Guards the link against being closed while another thread asks for a part, and what was asked. Taken after the
@@ -103,12 +105,23 @@ bool adopt(Memory* memory) {
   return true;
 }
 
+// The helper's waits come in pieces: in between it does what cost.h has for it.
+int piece_of(uint64_t left_ns) {
+  const int due_ms = take_cost_turn(knobs.cost_max_permille), left_ms = static_cast<int>(left_ns / 1'000'000) + 1;
+  return due_ms < left_ms ? due_ms : left_ms;
+}
+
+void wait_for(int ms) {
+  const uint64_t until_ns = read_clock_ns(CLOCK_MONOTONIC) + static_cast<uint64_t>(ms) * 1'000'000;
+  for (uint64_t now_ns = 0; (now_ns = read_clock_ns(CLOCK_MONOTONIC)) < until_ns;) poll(nullptr, 0, piece_of(until_ns - now_ns));
+}
+
 // True: the sidecar went.
 bool await_loss_for(int ms) {
   const uint64_t until_ns = read_clock_ns(CLOCK_MONOTONIC) + static_cast<uint64_t>(ms) * 1'000'000;
   for (uint64_t now_ns = 0; (now_ns = read_clock_ns(CLOCK_MONOTONIC)) < until_ns;) {
     Part part{};
-    switch (link.await_news(static_cast<int>((until_ns - now_ns) / 1'000'000) + 1, part)) {
+    switch (link.await_news(piece_of(until_ns - now_ns), part)) {
       case SidecarLink::News::kEnd:
         return true;
       case SidecarLink::News::kPart:
@@ -161,7 +174,7 @@ int find_sidecar(int waited_ms) {
       note_sidecar_lost(ticks());
     }
     if (!link.is_open()) {
-      poll(nullptr, 0, wait_ms);
+      wait_for(wait_ms);
       // If the sidecar was lost before: one memory in use and one to come are all there ever are.
       if (wait_ms >= kRetryMs) settle(true);
     }
@@ -169,17 +182,38 @@ int find_sidecar(int waited_ms) {
   }
 }
 
-void start_helper() {
+// False: no thread can be made, now.
+bool start_helper() {
   pthread_attr_t attributes;
-  if (pthread_attr_init(&attributes)) return;
+  if (pthread_attr_init(&attributes)) return false;
   pthread_attr_setstacksize(&attributes, kHelperStackBytes);
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);  // inherited: the job's handlers never run on this thread
   pthread_t helper;
-  if (pthread_create(&helper, &attributes, keep, nullptr) == 0) pthread_detach(helper);
+  const bool started = pthread_create(&helper, &attributes, keep, nullptr) == 0;
+  if (started) pthread_detach(helper);
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   pthread_attr_destroy(&attributes);
+  return started;
+}
+
+// Without it the witness goes on with what it has; the next init tries again.
+void need_helper() {
+  has_helper = start_helper();
+  if (!has_helper)
+    description = connected ? "sidecar connected until it restarts: no thread can be started; raise RLIMIT_NPROC or pids.max"
+                            : "no sidecar: no thread to wait for it can be started; raise RLIMIT_NPROC or pids.max";
+}
+
+pthread_once_t fork_handler = PTHREAD_ONCE_INIT;
+
+// A child is no job of the sidecar's: it sees the end of its parent though the child lives. The locks may be held by threads
+// that only the parent has; a child that was forked in the middle of the first begin() begins by itself.
+void leave_to_parent() {
+  mutex = PTHREAD_MUTEX_INITIALIZER;
+  link_mutex = PTHREAD_MUTEX_INITIALIZER;
+  link.close();
 }
 
 Status begin_locked() {
@@ -188,9 +222,10 @@ Status begin_locked() {
     Memory* memory = map_file(knobs.segment_file, status);
     description = memory ? "segment file instead of a sidecar" : status.what();
     if (!memory) memory = map_private();
-    if (!memory) return Status::failed("no memory for the segment");
+    if (!memory) return Status::failed("no memory for the segment; raise RLIMIT_AS");
     start(memory);
     set_growth(grow_file);
+    has_helper = true;  // and needs none
     return Status::ok();
   }
   Status status = link.connect(knobs);
@@ -198,24 +233,27 @@ Status begin_locked() {
   connected = memory != nullptr;
   description = memory ? "sidecar connected" : status.is_ok() ? "sidecar does not answer yet" : status.what();
   if (!memory) memory = map_private();
-  if (!memory) return Status::failed("no memory for the segment");
+  if (!memory) return Status::failed("no memory for the segment; raise RLIMIT_AS");
   start(memory);
   set_growth(grow);
   connected ? note_sidecar_found(ticks()) : note_alone(ticks());
-  start_helper();
+  need_helper();
   return Status::ok();
 }
 
 }  // namespace
 
 Status begin(const Knobs& given) {
-  if (is_started()) return Status::ok();  // before the mutex, which a forked child may have inherited locked
+  if (is_started() && (has_helper || !may_record())) return Status::ok();
+  pthread_once(&fork_handler, [] { pthread_atfork(nullptr, nullptr, leave_to_parent); });
   pthread_mutex_lock(&mutex);
   Status status = Status::ok();
   if (!begun) {
     knobs = given;
     status = begin_locked();
     begun = status.is_ok();
+  } else if (!has_helper) {
+    need_helper();
   }
   pthread_mutex_unlock(&mutex);
   return status;

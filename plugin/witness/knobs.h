@@ -11,6 +11,7 @@ struct Knobs {
   char plugin[512];        // of chain:PLUGIN; empty: the default one
   char socket[108];        // RAILWITNESS_SOCKET, a path as long as sockaddr_un holds; longer ones are cut and found absent
   char job[64];            // RAILWITNESS_JOB, else SLURM_JOB_ID; letters, digits and _.:/- , others become _
+  unsigned cost_max_permille;  // RAILWITNESS_COST_MAX_PERMILLE
   char segment_file[512];  // RAILWITNESS_SEGMENT_FILE and .PID; empty: ask the sidecar
 };
 

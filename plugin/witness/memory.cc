@@ -4,6 +4,7 @@
 #include "railwitness/base/shared_word.h"
 
 #include <cerrno>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -11,6 +12,7 @@
 #include <fcntl.h>
 #include <linux/magic.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
 #include <unistd.h>
@@ -23,6 +25,8 @@
 
 namespace railwitness::witness {
 namespace {
+
+constexpr int kNames = 3;  // of a memory, see Detail
 
 Part describe(void* base, const railwitness_segment_header& h, bool is_read) {
   char* b = static_cast<char*>(base);
@@ -41,7 +45,7 @@ Part describe(void* base, const railwitness_segment_header& h, bool is_read) {
 
 // Null: no memory; the part is unmapped then. `h` is the checked copy: what stands in the segment may have changed since.
 Memory* make_memory(const Part& first, const railwitness_segment_header& h) {
-  auto* m = static_cast<Memory*>(calloc(1, sizeof(Memory)));
+  auto* m = static_cast<Memory*>(calloc(kNames, sizeof(Memory)));
   if (!m) return unmap_part(first), nullptr;
   m->threads = first.base + h.threads_offset;
   m->control_capacity = h.control_capacity;
@@ -53,6 +57,11 @@ Memory* make_memory(const Part& first, const railwitness_segment_header& h) {
   m->states = first.states;
   m->histograms = first.histograms;
   m->records = first.records;
+  m->base = m;
+  for (int i = 1; i < kNames; i++) {
+    m[i] = *m;
+    m[i].detail = static_cast<Detail>(i);
+  }
   m->part_count = 1;
   m->parts[0] = first;
   return m;
@@ -72,15 +81,34 @@ bool map_private(const railwitness_segment_header& header, Part& part) {
   return map_own(-1, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, header, part);
 }
 
-Status map_file(const char* path, const railwitness_segment_header& header, Part& part) {
-  const int fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
-  if (fd < 0) return Status::failed("segment file cannot be made", errno);
-  Status status = Status::ok();
+bool may_be_as_large(uint64_t bytes) {
+  rlimit most{};
+  return getrlimit(RLIMIT_FSIZE, &most) || most.rlim_cur >= bytes;
+}
+
+Status map_file(int fd, const railwitness_segment_header& header, Part& part) {
+  // First of all: beyond this limit the kernel ends the job with SIGXFSZ.
+  if (!may_be_as_large(header.segment_bytes))
+    return Status::failed("segment file cannot be sized; RAILWITNESS_SEGMENT_FILE needs an RLIMIT_FSIZE of 4 MiB or more");
   if (const int error = posix_fallocate(fd, 0, static_cast<off_t>(header.segment_bytes)))  // a full disk: not SIGBUS
-    status = Status::failed("segment file cannot be sized", error);
-  else if (!map_own(fd, MAP_SHARED, header, part))
-    status = Status::failed("segment file cannot be mapped", errno);
-  close(fd);
+    return Status::failed("segment file cannot be sized; RAILWITNESS_SEGMENT_FILE needs 4 MiB or more on its file system", error);
+  if (!map_own(fd, MAP_SHARED, header, part)) return Status::failed("segment file cannot be mapped; raise RLIMIT_AS", errno);
+  return Status::ok();
+}
+
+Status map_file(const char* path, const railwitness_segment_header& header, Part& part) {
+  // Laying out a file begins anew after each signal; under a profiler's it would never end.
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  Status status = Status::failed("segment file cannot be made; RAILWITNESS_SEGMENT_FILE needs a folder that the job may write into");
+  const int fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+  if (fd >= 0) {
+    status = map_file(fd, header, part);
+    if (!status.is_ok()) unlink(path);
+    close(fd);
+  }
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
   return status;
 }
 
@@ -143,13 +171,25 @@ Status map_sidecar_part(int fd, uint64_t segment_bytes, uint32_t number, Part& p
   return map_sidecar(fd, segment_bytes, number, header, part);
 }
 
+namespace {
+
+// Atomic against the other threads: they see the old pages or zeroes, never a hole.
+void replace_pages(const Part& part) {
+  (void)mmap(part.base, part.bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+}
+
+}  // namespace
+
 void empty(const Memory& memory) {
   if (memory.is_empty) return;
   memory.is_empty = true;
-  // Atomic against the other threads: they see the old pages or zeroes, never a hole.
-  for (uint32_t i = 0; i < memory.part_count; i++)
-    (void)mmap(memory.parts[i].base, memory.parts[i].bytes, PROT_READ | PROT_WRITE,
-               MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+  for (uint32_t i = 0; i < memory.part_count; i++) replace_pages(memory.parts[i]);
+}
+
+void leave_to_parent(const Memory& memory) {
+  // A part may have been half entered when the parent's other threads were left behind.
+  for (uint32_t i = 0; i < memory.part_count && i < kParts; i++)
+    if (memory.parts[i].is_read && memory.parts[i].base) replace_pages(memory.parts[i]);
 }
 
 void unmap(const Memory* memory) {

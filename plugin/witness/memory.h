@@ -1,6 +1,6 @@
 // What a process writes into: its first segment and the further ones of flows alone ("parts"), mapped, and where their
 // tables lie. Made by the helper thread or at init, then never freed: threads of NCCL may hold a pointer to it at any time.
-// A process has as many as it has met sidecars (700 bytes each); their pages are given back (empty), their addresses are not.
+// A process has as many as it has met sidecars (2.3 KiB each); their pages are given back (empty), their addresses are not.
 #ifndef RAILWITNESS_PLUGIN_WITNESS_MEMORY_H_
 #define RAILWITNESS_PLUGIN_WITNESS_MEMORY_H_
 
@@ -35,6 +35,15 @@ struct Part {
   railwitness_record* records;
 };
 
+// How calls are recorded at the moment. A memory has a name for each: the hot path compares one pointer, finds another
+// name than the one its flow has entered, and leaves for the rare path, which looks what is asked for. So a change costs
+// the frequent calls nothing. cost.h.
+enum class Detail : uint8_t {
+  kFull,
+  kTimed,     // in full, and each call is timed
+  kCounters,  // the clock is not read: stamps are of the helper thread's last tick; no histograms
+};
+
 struct Memory {
   char* threads;  // first member: an empty poll reads it
   uint32_t control_capacity;
@@ -49,6 +58,8 @@ struct Memory {
   railwitness_histogram* histograms;
   railwitness_record* records;
   const Memory* previous;  // what was written before this one
+  const Memory* base;      // this one itself, or what it is another name of; of all names only the base has parts
+  Detail detail;
   // Under the recorder's mutex, once published: parts are added, never taken away.
   mutable uint32_t part_count;
   mutable Part parts[kParts];
@@ -69,6 +80,9 @@ inline Lines lines_of(const Memory& memory, uint32_t flow) {
           &part.records[uint64_t{line} * RAILWITNESS_RECORDS_PER_FLOW]};
 }
 
+// The name of `base` for this way of recording; the base itself is the one for kFull.
+inline const Memory* name_of(const Memory& base, Detail detail) { return &base + static_cast<int>(detail); }
+
 // Private memory, for as long as there is no sidecar. Null: no memory.
 Memory* map_private();
 bool map_private_part(uint32_t number, Part& part);
@@ -84,6 +98,9 @@ Status map_sidecar_part(int fd, uint64_t segment_bytes, uint32_t number, Part& p
 
 // Gives the pages back but keeps the address: a thread that was stopped in the middle of a store finishes it harmlessly.
 void empty(const Memory& memory);  // idempotent
+
+// In a forked child: what it goes on writing is its own from now on, and stays out of what others read. A system call a part.
+void leave_to_parent(const Memory& memory);
 
 // Only for memory that no thread can hold: never published, or at the end of a test.
 void unmap(const Memory* memory);

@@ -46,7 +46,7 @@ Flow* open_flush_flow(const Flow& receiver, bool counted) {
   mine.rail = its.rail;
   mine.port = its.port;
   memcpy(mine.local_gid, its.local_gid, sizeof mine.local_gid);
-  publish_identity(*current(), flow->index);
+  publish_identity(*base(), flow->index);
   return flow;
 }
 

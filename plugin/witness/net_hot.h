@@ -12,9 +12,10 @@
 
 namespace railwitness::witness {
 
-// Before the transport is asked: it may take the send, and put it on the wire, before it returns. `clock`: read_tsc or
-// ticks. The record that it overwrites, the oldest, keeps its number meanwhile: of a connection's flow it does not count.
-[[gnu::always_inline]] inline void prepare_net_send(railwitness_record& record, uint64_t bytes, uint64_t (*clock)()) {
+// Before the transport is asked: it may take the send, and put it on the wire, before it returns. `clock` gives the
+// time. The record that it overwrites, the oldest, keeps its number meanwhile: of a connection's flow it does not count.
+template <typename Clock>
+[[gnu::always_inline]] inline void prepare_net_send(railwitness_record& record, uint64_t bytes, Clock clock) {
   store_release(record.bytes, bytes);
   store_release(record.post_ticks, clock());
   store_release(record.done_ticks, 0);
@@ -32,6 +33,7 @@ namespace railwitness::witness {
 }
 
 // `oldest`: post time of the oldest send that is outstanding now; 0: none is.
+template <bool kLatency = true>
 [[gnu::always_inline]] inline void complete_net_send(railwitness_state& state, railwitness_record& record,
                                                      railwitness_histogram& histogram, uint64_t oldest, uint64_t now) {
   store_release(record.done_ticks, now);
@@ -39,11 +41,13 @@ namespace railwitness::witness {
   add_relaxed(state.completed, 1);
   store_relaxed(state.last_completion_ticks, now);
   store_relaxed(state.oldest_post_ticks, oldest);
+  if constexpr (!kLatency) return;
   const uint64_t posted = record.post_ticks;
   add_relaxed(histogram.bucket[highest_bit((now - posted) | 1)], 1);  // on a clock that went back: the last bucket
 }
 
-inline void post_net_receives(railwitness_state& state, uint64_t n, uint64_t (*clock)()) {
+template <typename Clock>
+inline void post_net_receives(railwitness_state& state, uint64_t n, Clock clock) {
   const uint64_t posted = state.receives_posted;
   if (posted <= state.receives_completed) store_relaxed(state.receive_wait_ticks, clock());
   store_relaxed(state.receives_posted, posted + n);
@@ -59,10 +63,10 @@ inline void post_net_receives(railwitness_state& state, uint64_t n, uint64_t (*c
 }
 
 // The transport took no send: as a rule the peer has given no clear-to-send. The wait is over when a send is posted,
-// which costs nothing then: a wait from before the last post is none.
-inline void wait_for_peer(railwitness_state& state, uint64_t now) {
-  const uint64_t since = state.receive_wait_ticks;
-  if (!since || since <= state.last_post_ticks) store_relaxed(state.receive_wait_ticks, now);
+// which costs nothing then: a wait from before the last post is none, and so is 0. `clock` is asked when a wait begins.
+template <typename Clock>
+[[gnu::always_inline]] inline void wait_for_peer(railwitness_state& state, Clock clock) {
+  if (state.receive_wait_ticks <= state.last_post_ticks) store_relaxed(state.receive_wait_ticks, clock());
 }
 
 }  // namespace railwitness::witness

@@ -1,5 +1,6 @@
 #include "plugin/witness/recorder.h"
 
+#include "plugin/witness/cost.h"
 #include "plugin/witness/recorder_state.h"
 #include "railwitness/base/version.h"
 
@@ -12,16 +13,39 @@
 namespace railwitness::witness {
 
 constinit Recorder recorder;
-constinit Hot hot{nullptr, false};
+constinit Hot hot{nullptr, false, 0};
 namespace {
 constinit railwitness_thread unregistered{};
 }
 __thread ThisThread this_thread __attribute__((tls_model("initial-exec"))) = {nullptr, &unregistered, kNobodysLine};
 
-uint64_t read_mono_ticks() { return read_clock_ns(CLOCK_MONOTONIC); }
+uint64_t read_mono_ticks() {
+  be_slow_for_a_test();
+  return read_clock_ns(CLOCK_MONOTONIC);
+}
+
+uint64_t ticks_for(Detail detail) { return detail == Detail::kCounters ? load_relaxed(hot.coarse_ticks) : ticks(); }
+
+namespace {
+
+// A child goes on posting and polling on what it inherited, and the hot path does not ask who it is.
+void leave_all_to_parent() {
+  store_relaxed(recorder.may_record, false);
+  recorder.mutex = PTHREAD_MUTEX_INITIALIZER;  // of a child that begins by itself
+  for (const Memory* m = base(); m; m = m->previous) leave_to_parent(*m);
+  store_release(hot.current, base());  // nobody here asks for another way of recording: see cost.h
+}
+
+void handle_forks() {
+  static bool is_handled = false;  // under the recorder's mutex
+  if (!is_handled) is_handled = pthread_atfork(nullptr, nullptr, leave_all_to_parent) == 0;
+}
+
+}  // namespace
 
 void start(const Memory* memory) {
   pthread_mutex_lock(&recorder.mutex);
+  handle_forks();
   if (!recorder.owner && memory) {
     hot.tsc = has_invariant_tsc();
     store_relaxed(recorder.has_room, true);
@@ -31,18 +55,19 @@ void start(const Memory* memory) {
     store_relaxed(w.plugin_version, kVersion);
     store_release(hot.current, memory);
     store_release(recorder.owner, getpid());
+    store_release(recorder.may_record, true);
   }
   pthread_mutex_unlock(&recorder.mutex);
 }
 
 bool is_started() { return load_acquire(recorder.owner) != 0; }
 
-bool may_record() { return load_acquire(recorder.owner) == getpid(); }
+bool may_record() { return load_acquire(recorder.may_record); }
 
 // --- control ring ---------------------------------------------------------------------------------------------------
 
 void write_event(const ControlEvent& event) {
-  const Memory& m = *current();
+  const Memory& m = *base();
   const uint64_t index = load_relaxed(m.writer->control_reserved);
   store_release(m.writer->control_reserved, index + 1);
   railwitness_control& c = m.control[index & (m.control_capacity - 1)];
@@ -62,24 +87,24 @@ void record_event(const ControlEvent& event) {
 void note_attached(railwitness_attach how) {
   const Lock lock;
   if (!lock) return;
-  store_relaxed(current()->writer->attach, how);
+  store_relaxed(base()->writer->attach, how);
   write_event({.kind = RAILWITNESS_CONTROL_ATTACHED, .value = {how, 0, 0}});
 }
 
 void note_context_tapped() {
-  if (const Lock lock; lock) add_relaxed(current()->writer->contexts, 1);
+  if (const Lock lock; lock) add_relaxed(base()->writer->contexts, 1);
 }
 
 void note_alone(uint64_t since_ticks) {
-  if (const Lock lock; lock) store_relaxed(current()->writer->alone_begin_ticks, since_ticks);
+  if (const Lock lock; lock) store_relaxed(base()->writer->alone_begin_ticks, since_ticks);
 }
 
 void note_sidecar_lost(uint64_t when_ticks) {
   const Lock lock;
   if (!lock) return;
   recorder.is_watched = false;
-  store_relaxed(current()->writer->alone_begin_ticks, when_ticks);
-  store_relaxed(current()->writer->alone_end_ticks, 0);
+  store_relaxed(base()->writer->alone_begin_ticks, when_ticks);
+  store_relaxed(base()->writer->alone_end_ticks, 0);
   write_event({.kind = RAILWITNESS_CONTROL_SIDECAR_LOST});
 }
 
@@ -87,8 +112,8 @@ void note_sidecar_found(uint64_t when_ticks) {
   const Lock lock;
   if (!lock) return;
   recorder.is_watched = true;
-  publish_unwitnessed(*current());
-  railwitness_writer& w = *current()->writer;
+  publish_unwitnessed(*base());
+  railwitness_writer& w = *base()->writer;
   if (load_relaxed(w.alone_begin_ticks)) store_relaxed(w.alone_end_ticks, when_ticks);
   write_event({.kind = RAILWITNESS_CONTROL_SIDECAR_FOUND});
 }
@@ -137,7 +162,7 @@ void register_thread(const Memory& m) {
 void enter_thread() {
   const Lock lock;
   if (!lock) return;
-  const Memory* m = current();
+  const Memory* m = base();
   if (this_thread.memory == m) return;
   const auto index = static_cast<uint32_t>(this_thread.offset / sizeof(railwitness_thread));
   if (!this_thread.memory) {
@@ -155,7 +180,7 @@ void enter_thread() {
 namespace {
 
 uint32_t find_rail_locked(const char* device, uint8_t port) {
-  const railwitness_rail* rails = current()->rails;
+  const railwitness_rail* rails = base()->rails;
   for (uint32_t i = 0; i < recorder.rail_count; i++)
     if (rails[i].port == port && !strncmp(rails[i].device, device, sizeof rails[i].device - 1)) return i;
   return kNoRail;
@@ -171,7 +196,7 @@ uint32_t find_rail(const char* device, uint8_t port) {
 uint32_t add_rail(const railwitness_rail& rail) {
   const Lock lock;
   if (!lock) return kNoRail;
-  const Memory& m = *current();
+  const Memory& m = *base();
   uint32_t index = find_rail_locked(rail.device, rail.port);
   if (index != kNoRail) return index;
   if (recorder.rail_count == kRails) return kNoRail;
@@ -186,7 +211,7 @@ uint32_t add_rail(const railwitness_rail& rail) {
 uint64_t open_comm(uint64_t hash, int rank, int ranks, int nodes, const char* name) {
   const Lock lock;
   if (!lock) return kComms + 1;
-  const Memory& m = *current();
+  const Memory& m = *base();
   uint32_t index = recorder.comm_count;
   if (index == kComms) {  // the one that closed first
     uint64_t first = ~0ull;
@@ -216,7 +241,7 @@ uint64_t open_comm(uint64_t hash, int rank, int ranks, int nodes, const char* na
 void close_comm(uint64_t token) {
   const Lock lock;
   if (!lock || token == 0 || token > kComms) return;
-  railwitness_comm& line = current()->comms[token - 1];
+  railwitness_comm& line = base()->comms[token - 1];
   store_relaxed(line.closed_ticks, ticks());
   store_release(line.open, 2);
   write_event({.kind = RAILWITNESS_CONTROL_COMM_CLOSED,
@@ -230,6 +255,7 @@ void forget_everything() {
     block = nullptr;
   }
   recorder.owner = 0;
+  recorder.may_record = false;
   for (uint32_t i = 0; i < recorder.flow_count; i++) recorder.flows[i] = {}, recorder.identities[i] = {};
   for (const Memory*& m : recorder.thread_home) m = nullptr;
   recorder.flow_count = recorder.thread_count = recorder.rail_count = recorder.comm_count = 0;
@@ -237,8 +263,9 @@ void forget_everything() {
   recorder.without_line = 0;
   recorder.has_room = recorder.is_watched = false;
   recorder.grow = nullptr;
+  forget_cost();
   this_thread = {nullptr, &unregistered, kNobodysLine};
-  const Memory* m = current();
+  const Memory* m = base();
   store_release(hot.current, static_cast<const Memory*>(nullptr));
   while (m) {
     const Memory* previous = m->previous;

@@ -4,8 +4,9 @@
 // a flow takes its lines along (8.5 KiB). No call prints, throws or waits for another process.
 //
 // After fork(2): the child has no helper thread and may have inherited a locked mutex, so in a child every call returns at
-// once. Posts and polls of a child on its parent's contexts (which verbs does not support anyway) would count into the
-// parent's lines. A child that wants its own witness execs.
+// once. Posts and polls of a child on its parent's contexts count into pages of its own, which nobody reads: a handler of
+// pthread_atfork puts them where the parent's lie. A child of a bare clone(2), which runs no such handlers, would count into
+// the parent's lines. A child that wants its own witness execs.
 #ifndef RAILWITNESS_PLUGIN_WITNESS_RECORDER_H_
 #define RAILWITNESS_PLUGIN_WITNESS_RECORDER_H_
 
@@ -56,7 +57,7 @@ uint32_t parts_in_use();
 // A line is free, or that of a destroyed flow; for threads whose flow had found none.
 bool has_room();
 bool is_started();
-bool may_record();  // started, and this is no forked child
+bool may_record();  // started, and this is no forked child; asks the kernel nothing
 
 // Changes to memory that a sidecar gave: copies everything, then publishes. Only the helper thread or start() calls it.
 // False: there are more flows by now than `memory` has parts for; nothing was changed.

@@ -20,6 +20,7 @@ inline constexpr uint32_t kComms = RAILWITNESS_COMM_CAPACITY;
 struct Recorder {
   pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
   pid_t owner = 0;  // of the process that started it; 0: not started
+  bool may_record = false;  // of it, not of a child that it forked: read by calls that may not ask the kernel
   // Pages that no flow has used yet take no memory.
   Flow flows[kMostFlows] = {};
   railwitness_identity identities[kMostFlows] = {};  // as last published
@@ -32,6 +33,7 @@ struct Recorder {
   bool has_room = false;                                    // read without the mutex
   bool is_watched = false;                                  // a sidecar reads what is written
   Grow grow = nullptr;
+  bool counters_only = false;  // cost.h; read without the mutex
   const Memory* thread_home[kThreads] = {};
   uint32_t thread_count = 0;
   uint32_t rail_count = 0;
@@ -57,6 +59,9 @@ class Lock {
  private:
   const bool held_;
 };
+
+// How calls are recorded while none is timed.
+inline Detail lasting_detail() { return load_relaxed(recorder.counters_only) ? Detail::kCounters : Detail::kFull; }
 
 // With the mutex held.
 void write_event(const ControlEvent& event);

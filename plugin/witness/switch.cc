@@ -40,8 +40,8 @@ void set_growth(Grow grow) {
 
 bool add_part(const Part& part) {
   const Lock lock;
-  if (!lock || part.number != current()->part_count) return false;
-  append_part(*current(), part);
+  if (!lock || part.number != base()->part_count) return false;
+  append_part(*base(), part);
   return true;
 }
 
@@ -59,7 +59,7 @@ void copy_thread_counts(const Memory& from, const Memory& to, uint32_t index) {
 }
 
 bool switch_memory(Memory* memory) {
-  const Memory& from = *current();
+  const Memory& from = *base();
   const Memory& to = *memory;
   const uint32_t lines = first_flow_of(to.part_count);
   for (uint32_t i = 0; i < lines; i++) {
@@ -78,14 +78,14 @@ bool switch_memory(Memory* memory) {
   for (uint32_t p = 1; p < to.part_count; p++) sign_part(to.parts[p], *to.writer);
   publish_flow_counts(to);
   memory->previous = &from;
-  store_release(hot.current, memory);
+  store_release(hot.current, name_of(*memory, lasting_detail()));
   update_room(to);
   publish_unwitnessed(to);
   return true;
 }
 
 void settle(bool last) {
-  const Memory& m = *current();
+  const Memory& m = *base();
   for (uint32_t i = 0;; i++) {
     const Lock lock;
     if (!lock) return;

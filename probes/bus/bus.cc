@@ -4,14 +4,13 @@
 #include <utility>
 
 #include "fmt/format.h"
+#include "probes/bus/inbox.h"
 #include "probes/bus/link.h"
 #include "probes/bus/subjects.h"
 #include "probes/model/facts_json.h"
 
 namespace railwitness::bus {
 namespace {
-
-constexpr size_t kMaxRequests = 64;  // taken at a time
 
 class NatsNodeBus final : public NodeBus {
  public:
@@ -24,8 +23,7 @@ class NatsNodeBus final : public NodeBus {
                .listen_facts = false,
                .listen_subject = probe_subject(node)}) {}
 
-  Connection connection() const override { return link_.connection(); }
-  std::string problem() const override { return link_.problem(); }
+  State state() const override { return link_.state(); }
   uint64_t lost() const override { return link_.lost(); }
 
   absl::Status publish(const model::NodeFacts& facts) override {
@@ -34,13 +32,7 @@ class NatsNodeBus final : public NodeBus {
 
   std::vector<model::PingRequest> take_ping_requests() override {
     std::vector<model::PingRequest> out;
-    for (const Link::Message& message : link_.take()) {
-      absl::StatusOr<std::vector<model::PingRequest>> requests = model::parse_ping_requests(message.payload);
-      if (!requests.ok()) continue;
-      for (model::PingRequest& request : *requests) {
-        if (request.from_node == node_ && out.size() < kMaxRequests) out.push_back(std::move(request));
-      }
-    }
+    for (const Link::Message& message : link_.take()) bus::take_ping_requests(node_, message.payload, out);
     return out;
   }
 
@@ -59,20 +51,13 @@ class NatsFleetBus final : public FleetBus {
                .listen_facts = true,
                .listen_subject = ""}) {}
 
-  Connection connection() const override { return link_.connection(); }
-  std::string problem() const override { return link_.problem(); }
-  uint64_t malformed() const override { return malformed_; }
+  State state() const override { return link_.state(); }
+  uint64_t malformed() const override { return inbox_.malformed(); }
 
   std::vector<model::Heard> take_facts() override {
     std::vector<model::Heard> out;
     for (const Link::Message& message : link_.take()) {
-      absl::StatusOr<model::NodeFacts> facts = model::parse_node_facts(message.payload);
-      if (!facts.ok() || facts_subject(facts->node) != message.subject) {
-        ++malformed_;
-        continue;
-      }
-      if (!is_news(*facts)) continue;
-      out.push_back({*std::move(facts), message.replayed ? kBeforeListeningNs : 0});
+      if (auto heard = inbox_.take(message.subject, message.payload, message.replayed)) out.push_back(*std::move(heard));
     }
     return out;
   }
@@ -92,24 +77,8 @@ class NatsFleetBus final : public FleetBus {
   }
 
  private:
-  struct Said {
-    std::string boot_id;
-    int64_t start_mono_ns = 0;
-    uint64_t sequence = 0;
-  };
-
-  // After a reconnect the stream says again what it had said.
-  bool is_news(const model::NodeFacts& facts) {
-    Said& last = said_[facts.node];
-    const bool again = last.boot_id == facts.boot_id && last.start_mono_ns == facts.sidecar_start_mono_ns &&
-                       facts.sequence <= last.sequence && facts.sequence != 0;
-    last = {facts.boot_id, facts.sidecar_start_mono_ns, facts.sequence};
-    return !again;
-  }
-
   Link link_;
-  uint64_t malformed_ = 0;
-  std::map<std::string, Said> said_;
+  FactsInbox inbox_;
 };
 
 }  // namespace

@@ -20,13 +20,20 @@
 
 namespace railwitness::bus {
 
-enum class Connection { kConnected, kConnecting };
+// kBeginning: the first attempt goes on. kConnecting: it failed, or a connection was lost; trying again.
+enum class Connection { kBeginning, kConnected, kConnecting };
+
+struct State {
+  Connection connection = Connection::kBeginning;
+  std::string problem;  // why not connected, with the way out; empty if it is
+};
 
 class NodeBus {
  public:
   virtual ~NodeBus() = default;
-  virtual Connection connection() const = 0;
-  virtual std::string problem() const = 0;  // why not connected, with the way out; empty if it is
+  virtual State state() const = 0;
+  Connection connection() const { return state().connection; }
+  std::string problem() const { return state().problem; }
   virtual absl::Status publish(const model::NodeFacts& facts) = 0;
   virtual std::vector<model::PingRequest> take_ping_requests() = 0;  // addressed to this node
   virtual uint64_t lost() const = 0;                                 // facts that could not be published
@@ -37,8 +44,9 @@ class FleetBus {
   static constexpr int64_t kBeforeListeningNs = int64_t{3600} * 1'000'000'000;
 
   virtual ~FleetBus() = default;
-  virtual Connection connection() const = 0;
-  virtual std::string problem() const = 0;
+  virtual State state() const = 0;
+  Connection connection() const { return state().connection; }
+  std::string problem() const { return state().problem; }
   // Since the last call, the newest of each node, oldest first; malformed ones are counted. Age 0: it arrived now.
   // What the stream kept from before this bus was listening tells which nodes there are, not how they are: nobody
   // knows how old it is, and its age is kBeforeListeningNs.

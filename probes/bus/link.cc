@@ -73,7 +73,7 @@ struct Link::Objects {
   }
 };
 
-Link::Link(Setup setup) : setup_(std::move(setup)), problem_(fmt::format("connecting to {}", shown_url(setup_.url))) {
+Link::Link(Setup setup) : setup_(std::move(setup)), state_{Connection::kBeginning, fmt::format("connecting to {}", shown_url(setup_.url))} {
   thread_ = std::thread([this] { run(); });
 }
 
@@ -86,14 +86,9 @@ Link::~Link() {
   thread_.join();
 }
 
-Connection Link::connection() const {
+State Link::state() const {
   const std::lock_guard lock(mutex_);
-  return connected_ ? Connection::kConnected : Connection::kConnecting;
-}
-
-std::string Link::problem() const {
-  const std::lock_guard lock(mutex_);
-  return problem_;
+  return state_;
 }
 
 uint64_t Link::lost() const {
@@ -103,9 +98,9 @@ uint64_t Link::lost() const {
 
 absl::Status Link::send(std::string subject, std::string payload, bool stored, bool newest_only) {
   const std::lock_guard lock(mutex_);
-  if (!connected_) {
+  if (state_.connection != Connection::kConnected) {
     ++lost_;
-    return unavailable(problem_);
+    return unavailable(state_.problem);
   }
   if (newest_only) {
     const size_t before = outgoing_.size();
@@ -143,9 +138,8 @@ void Link::pause(int64_t ms) {
 
 void Link::set_problem(std::string problem) {
   const std::lock_guard lock(mutex_);
-  connected_ = problem.empty();
-  problem_ = std::move(problem);
-  if (connected_) return;
+  state_ = {problem.empty() ? Connection::kConnected : Connection::kConnecting, std::move(problem)};
+  if (state_.connection == Connection::kConnected) return;
   lost_ += outgoing_.size();  // stale when the server is back
   outgoing_.clear();
 }

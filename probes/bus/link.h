@@ -47,8 +47,7 @@ class Link {
   Link(const Link&) = delete;
   Link& operator=(const Link&) = delete;
 
-  Connection connection() const;
-  std::string problem() const;
+  State state() const;
   uint64_t lost() const;
 
   // Queued for the thread. `stored`: into a stream, with acknowledgement. A queued message of the same subject is
@@ -85,8 +84,7 @@ class Link {
   mutable std::mutex mutex_;
   std::condition_variable wake_;
   bool stop_ = false;
-  bool connected_ = false;
-  std::string problem_;
+  State state_;
   uint64_t lost_ = 0;
   uint64_t arrivals_ = 0;
   std::deque<Outgoing> outgoing_;

@@ -101,8 +101,9 @@ absl::Status check_url(const std::string& url) {
 std::string shown_url(const std::string& url) {
   std::vector<std::string> out;
   for (const std::string& one : split_urls(url)) {
-    const size_t scheme = one.find("://");
     const size_t at = one.rfind('@');
+    size_t scheme = one.find("://");
+    if (scheme > one.find('@')) scheme = std::string::npos;  // part of the secret, then
     if (at == std::string::npos)
       out.push_back(one);
     else

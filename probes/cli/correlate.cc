@@ -1,6 +1,5 @@
 #include "probes/cli/correlate.h"
 
-#include <time.h>
 
 #include <algorithm>
 #include <chrono>
@@ -12,15 +11,10 @@
 #include "probes/cli/arguments.h"
 #include "probes/cli/correlator.h"
 #include "probes/export/incident_text.h"
+#include "railwitness/base/clock.h"
 
 namespace railwitness::cli {
 namespace {
-
-int64_t now_of(clockid_t clock) {
-  timespec at{};
-  clock_gettime(clock, &at);
-  return int64_t{at.tv_sec} * 1'000'000'000 + at.tv_nsec;
-}
 
 class Loop {
  public:
@@ -28,11 +22,11 @@ class Loop {
       : bus_(bus), options_(options), streams_(streams) {}
 
   int run(const std::function<bool()>& should_stop) {
-    const int64_t begin = now_of(CLOCK_MONOTONIC);
+    const int64_t begin = now_mono_ns();
     const int64_t end = options_.once_s ? begin + static_cast<int64_t>(*options_.once_s * 1e9) : INT64_MAX;
     int64_t next = begin;
     while (!should_stop()) {
-      const int64_t now = now_of(CLOCK_MONOTONIC);
+      const int64_t now = now_mono_ns();
       if (now >= end) break;
       if (now >= next) {
         step(now);
@@ -41,7 +35,7 @@ class Loop {
       std::this_thread::sleep_for(std::chrono::milliseconds(std::min<int64_t>(50, options_.interval_ms)));
     }
     if (!options_.once_s) return kExitOk;
-    return verdict_of_once(now_of(CLOCK_MONOTONIC), end);
+    return verdict_of_once(now_mono_ns(), end);
   }
 
  private:
@@ -70,10 +64,16 @@ class Loop {
     for (const std::string& node : first_of(correlator_.doubled(now))) {
       why.push_back("two sidecars call themselves " + node);
     }
+    if (correlator_.is_crowded(now)) why.push_back(crowded());
     if (bus_.malformed() > 0) why.push_back(fmt::format("{} messages could not be read", bus_.malformed()));
     if (!last_problem_.empty()) why.push_back(last_problem_);
     if (now < end) why.push_back(fmt::format("stopped before {} s were over", *options_.once_s));
     return fmt::format("{}", fmt::join(why, "; "));
+  }
+
+  static std::string crowded() {
+    return fmt::format("more than {} node names are said on the bus, some nodes are not heard: let each sidecar publish "
+                       "under its own name only", Correlator::kMaxNodes);
   }
 
   static std::vector<std::string> first_of(std::vector<std::string> names) {
@@ -84,7 +84,7 @@ class Loop {
   void step(int64_t now) {
     tell_connection();
     correlator_.hear(bus_.take_facts(), now);
-    const int64_t wall = now_of(CLOCK_REALTIME);
+    const int64_t wall = now_wall_ns();
     const Correlator::Word word = correlator_.think(now, wall);
     tell_nodes(now);
     for (const model::Incident& incident : word.changes.incidents) {
@@ -100,11 +100,11 @@ class Loop {
   }
 
   void tell_connection() {
-    const std::string problem = bus_.problem();
+    const auto [connection, problem] = bus_.state();
     ever_connected_ |= problem.empty();
     if (problem == last_problem_) return;
     last_problem_ = problem;
-    const bool first = problem.rfind("connecting", 0) == 0;
+    const bool first = connection == bus::Connection::kBeginning;
     say(streams_.err, problem.empty() ? fmt::format("correlate: listening to railwitness.facts.* at {}",
                                                     bus::shown_url(options_.nats_url))
                                       : fmt::format("correlate: {}{}", problem, first ? "" : "; trying again"));
@@ -121,10 +121,7 @@ class Loop {
     if (!doubled.empty()) {
       text += fmt::format("; two sidecars call themselves {}: give each its own --node", fmt::join(doubled, " "));
     }
-    if (correlator_.is_crowded(now)) {
-      text += fmt::format("; more than {} node names are said on the bus, some nodes are not heard: let each sidecar "
-                          "publish under its own name only", Correlator::kMaxNodes);
-    }
+    if (correlator_.is_crowded(now)) text += "; " + crowded();
     if (text == last_nodes_ || now - last_nodes_mono_ns_ < 1'000'000'000) return;
     if (last_nodes_.empty() && speaking == 0) return;
     last_nodes_ = text;

@@ -7,7 +7,7 @@
 #include "probes/cli/arguments.h"
 #include "probes/cli/table.h"
 #include "probes/doctor/nccl_variables.h"
-#include "probes/model/json_text.h"
+#include "probes/model/printable.h"
 #include "railwitness/base/knobs.h"
 #include "railwitness/base/version.h"
 

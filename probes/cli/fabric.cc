@@ -18,6 +18,7 @@
 #include "probes/fabric/picture.h"
 #include "probes/fabric/rails.h"
 #include "probes/model/json_text.h"
+#include "probes/model/printable.h"
 
 namespace railwitness::cli {
 namespace {

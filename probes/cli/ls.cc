@@ -5,7 +5,6 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <vector>
@@ -15,6 +14,7 @@
 #include "probes/cli/table.h"
 #include "probes/model/facts_json.h"
 #include "probes/model/words.h"
+#include "railwitness/base/clock.h"
 
 namespace railwitness::cli {
 namespace {
@@ -36,12 +36,6 @@ class Socket {
   int fd_;
 };
 
-int64_t mono_ms() {
-  timespec at{};
-  clock_gettime(CLOCK_MONOTONIC, &at);
-  return int64_t{at.tv_sec} * 1000 + at.tv_nsec / 1'000'000;
-}
-
 absl::Status no_sidecar(const std::string& path, const std::string& why) {
   return absl::UnavailableError(fmt::format(
       "no sidecar at {}: {}; start one with `railwitness sidecar`, or name its socket with --control-socket", path,
@@ -49,12 +43,12 @@ absl::Status no_sidecar(const std::string& path, const std::string& why) {
 }
 
 absl::StatusOr<std::string> read_all(int fd, const std::string& path) {
-  const int64_t deadline = mono_ms() + kTimeoutMs;
+  const int64_t deadline = now_mono_ms() + kTimeoutMs;
   std::string out;
   std::vector<char> buffer(size_t{64} << 10);
   while (true) {
     pollfd ready{fd, POLLIN, 0};
-    const int64_t left = deadline - mono_ms();
+    const int64_t left = deadline - now_mono_ms();
     const int polled = left > 0 ? poll(&ready, 1, static_cast<int>(left)) : 0;
     if (polled < 0 && errno == EINTR) continue;
     if (polled <= 0) return absl::DeadlineExceededError(fmt::format("the sidecar at {} does not answer for 2 s", path));
@@ -149,21 +143,22 @@ class Printer {
                              out.empty() ? "" : "; ", process.unwitnessed_flows, process.unwitnessed_events);
   }
 
+  // What recording takes of the threads that call it; in brackets what it would take, where only counters are kept.
+  static std::string cost(const model::Process& process) {
+    if (!process.witness_cost) return "-";
+    const std::string share = fmt::format("{:.2f} %", static_cast<double>(process.witness_cost->ppm) / 1e4);
+    return process.witness_cost->counters_only ? fmt::format("({}) counters only", share) : share;
+  }
+
   std::string processes() const {
-    Table table({"PID", "STATE", "SINCE", "CPU", "JOB", "RANK", "TAP", "FLOWS", "PROBLEM"});
+    Table table({"PID", "STATE", "SINCE", "CPU", "JOB", "RANK", "TAP", "FLOWS", "COST", "PROBLEM"});
     for (const model::Process& process : facts_.processes) {
       table.add({std::to_string(process.pid), std::string(word(process.state)), age(process.state_since_mono_ns),
                  process.cpu_share ? fmt::format("{:.2f}", *process.cpu_share) : "-", or_dash(process.job),
                  ranks(process), std::string(word(process.attach)), std::to_string(process.flows.size()),
-                 or_dash(problem(process))});
+                 cost(process), or_dash(problem(process))});
     }
     return table.empty() ? "no processes: no job has asked for a segment\n" : table.text();
-  }
-
-  // An IPv4 address as people know it.
-  static std::string address(const std::string& gid) {
-    const std::string text = model::address_text(gid);
-    return text.starts_with("gid ") ? gid : text;
   }
 
   std::string flows() const {
@@ -172,7 +167,7 @@ class Printer {
     for (const model::Process& process : facts_.processes) {
       for (const model::Flow& flow : process.flows) {
         if (flow.destroyed && !all_) continue;
-        const std::string peer = !flow.peer_gid.empty() ? address(flow.peer_gid)
+        const std::string peer = !flow.peer_gid.empty() ? model::ipv4_text(flow.peer_gid).value_or(flow.peer_gid)
                                  : flow.peer_lid        ? fmt::format("lid {}", flow.peer_lid)
                                                         : "-";
         table.add({std::to_string(process.pid), fmt::format("{}/{}", or_dash(flow.device), flow.port),
@@ -215,10 +210,10 @@ absl::StatusOr<std::string> read_control_socket(const std::string& path) {
   memcpy(address.sun_path, path.c_str(), path.size() + 1);
   const Socket fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (fd.get() < 0) return absl::UnavailableError(fmt::format("no socket: {}", strerror(errno)));
-  const int64_t deadline = mono_ms() + kTimeoutMs;
+  const int64_t deadline = now_mono_ms() + kTimeoutMs;
   while (connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
     // EAGAIN: the queue of a unix socket is full; poll cannot wait for that.
-    if ((errno != EAGAIN && errno != EINTR) || mono_ms() > deadline) return no_sidecar(path, strerror(errno));
+    if ((errno != EAGAIN && errno != EINTR) || now_mono_ms() > deadline) return no_sidecar(path, strerror(errno));
     poll(nullptr, 0, 20);
   }
   return read_all(fd.get(), path);

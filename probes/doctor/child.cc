@@ -6,21 +6,15 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "fmt/format.h"
+#include "railwitness/base/clock.h"
 
 namespace railwitness::doctor {
 namespace {
 
 constexpr size_t kMaxBytes = size_t{64} << 10;
-
-int64_t mono_ms() {
-  timespec at{};
-  clock_gettime(CLOCK_MONOTONIC, &at);
-  return int64_t{at.tv_sec} * 1000 + at.tv_nsec / 1'000'000;
-}
 
 [[noreturn]] void answer(int to, std::string (*question)(const std::string&), const std::string& argument) {
   // Libraries print at load what is not ours to print.
@@ -51,12 +45,12 @@ absl::StatusOr<std::string> ask_child(std::string (*question)(const std::string&
     return absl::UnavailableError(fmt::format("no child process: {}", strerror(errno)));
   }
   std::string text;
-  const int64_t deadline = mono_ms() + timeout_ms;
+  const int64_t deadline = now_mono_ms() + timeout_ms;
   bool is_late = false;
   char buffer[4096];
   while (text.size() < kMaxBytes) {
     pollfd ready{ends[0], POLLIN, 0};
-    const int64_t left = deadline - mono_ms();
+    const int64_t left = deadline - now_mono_ms();
     is_late = left <= 0;
     if (is_late) break;
     if (poll(&ready, 1, static_cast<int>(left)) <= 0) continue;

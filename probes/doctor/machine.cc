@@ -16,7 +16,7 @@
 #include "probes/doctor/child.h"
 #include "probes/doctor/nccl_variables.h"
 #include "probes/fabric/readers/lldp.h"
-#include "probes/model/json_text.h"
+#include "probes/model/printable.h"
 #include "railwitness/base/clock.h"
 
 namespace railwitness::doctor {
@@ -24,17 +24,13 @@ namespace {
 
 constexpr int kOldestGlibcMinor = 34;  // tests/plugin/built.py holds the plugin to it
 
-// What the program itself says of its failure: the last line that it wrote to our standard error, a file.
-std::string last_error_line() {
+// The end of what it wrote to our standard error, a file.
+std::string error_bytes() {
   char text[4096];
   const off_t size = lseek(STDERR_FILENO, 0, SEEK_END);
   const off_t begin = std::max<off_t>(size - static_cast<off_t>(sizeof text), 0);
   const ssize_t got = pread(STDERR_FILENO, text, sizeof text, begin);
-  std::string_view said(text, static_cast<size_t>(std::max<ssize_t>(got, 0)));
-  const size_t end = said.find_last_not_of(" \t\r\n");
-  if (end == said.npos) return "";
-  said = said.substr(0, end + 1);
-  return ": " + model::printable(said.substr(said.rfind('\n') + 1), 200);
+  return std::string(text, static_cast<size_t>(std::max<ssize_t>(got, 0)));
 }
 
 // In a child of ours: what is done to limits and descriptors ends with it.
@@ -50,7 +46,8 @@ std::string run_command(const std::string& command) {
   for (size_t got = 0; (got = fread(buffer, 1, sizeof buffer, from)) > 0;) out.append(buffer, got);
   const int status = pclose(from);
   if (status == 0) return out;
-  return fmt::format("!it ended with status {}{}", WIFEXITED(status) ? WEXITSTATUS(status) : status, last_error_line());
+  return fmt::format("!it ended with status {}{}", WIFEXITED(status) ? WEXITSTATUS(status) : status,
+                     model::last_error_line(error_bytes()));
 }
 
 }  // namespace
@@ -130,7 +127,7 @@ Check check_lldp(const std::string& command) {
   if (command.empty()) return {"LLDP", State::kWarn, "no command: verdicts name ports of NICs, not of switches", ""};
   const std::string name = "LLDP: " + command;
   const auto text = ask_child(run_command, command, 5000);
-  const std::string way_out = "install and start lldpd, and let the sidecar's user run lldpctl (Debian: root or group adm)";
+  const std::string way_out(fabric::kLldpWayOut);
   if (!text.ok()) return {name, State::kWarn, std::string(text.status().message()), way_out};
   if (text->starts_with("!")) return {name, State::kWarn, text->substr(1), way_out};
   const auto neighbours = fabric::parse_lldp_json(*text);

@@ -100,9 +100,9 @@ Check net(const Setting& s, const Environment& environment) {
 Check profiler(const Setting& s) {
   if (is_slip(s.value)) {
     return {s.name, State::kWarn, fmt::format("there is no profiler {}; railwitness is meant?", s.value),
-            "NCCL_PROFILER_PLUGIN=railwitness"};
+            "NCCL_PROFILER_PLUGIN=libnccl-profiler-railwitness.so"};
   }
-  if (has(s.value, "railwitness")) return ok(s, "communicators are named; needed for NCCL 2.23 to 2.27 only");
+  if (has(s.value, "railwitness")) return ok(s, "needed for NCCL 2.23 to 2.27 only; from 2.27 on communicators are named");
   if (s.value.empty()) return ok(s, "empty: NCCL 2.28.3 and later look into the net plugin's library");
   return {s.name, State::kWarn,
           "another profiler has NCCL's one slot: communicators are not named in verdicts, late attach is not possible",

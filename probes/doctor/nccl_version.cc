@@ -21,8 +21,9 @@ std::string traps_of(int code) {
   std::string out;
   if (code < 22100 || code == 22703) out += "; it takes no path in NCCL_NET_PLUGIN, only a name";
   if (code < 22300) out += "; it has no profilers: communicators are not named";
-  if (code >= 22300 && code < 22803)
-    out += "; it looks for profilers elsewhere: set NCCL_PROFILER_PLUGIN=railwitness as well";
+  if (code >= 22300 && code < 22700) out += "; its profilers are not told of communicators: they are not named";
+  if (code >= 22700 && code < 22803)
+    out += "; it looks for profilers elsewhere: set NCCL_PROFILER_PLUGIN=libnccl-profiler-railwitness.so as well";
   if (code >= 22803 && code <= 22907) {
     out +=
         "; it forgets the plugin's name with its last communicator: in modes chain and ofi a later one runs without "

@@ -1,12 +1,12 @@
 #include "probes/host/process_watch.h"
 
-#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <utility>
 
 #include "absl/status/status.h"
+#include "railwitness/base/clock.h"
 
 namespace railwitness::host {
 namespace {
@@ -23,12 +23,6 @@ int64_t ticks_to_ns(uint64_t ticks) {
   return static_cast<int64_t>(static_cast<double>(bounded) * (static_cast<double>(kNsPerSecond) / static_cast<double>(per_second)));
 }
 
-int64_t read_clock_ns(clockid_t clock) {
-  timespec now{};
-  clock_gettime(clock, &now);
-  return int64_t{now.tv_sec} * kNsPerSecond + now.tv_nsec;
-}
-
 }  // namespace
 
 ProcessWatch::ProcessWatch(std::string proc_root, int32_t pid) : proc_root_(std::move(proc_root)), pid_(pid) {
@@ -40,7 +34,7 @@ ProcessWatch::ProcessWatch(std::string proc_root, int32_t pid) : proc_root_(std:
 int64_t ProcessWatch::start_mono_ns() const {
   if (start_time_ == 0) return 0;
   // Start times count suspended time, CLOCK_MONOTONIC does not.
-  const int64_t suspended_ns = read_clock_ns(CLOCK_BOOTTIME) - read_clock_ns(CLOCK_MONOTONIC);
+  const int64_t suspended_ns = read_signed_clock_ns(CLOCK_BOOTTIME) - read_signed_clock_ns(CLOCK_MONOTONIC);
   return std::max<int64_t>(ticks_to_ns(start_time_) - suspended_ns, 0);
 }
 

@@ -5,7 +5,7 @@
 
 #include "probes/joblog/log_line.h"
 #include "probes/joblog/messages.h"
-#include "probes/model/json_text.h"
+#include "probes/model/printable.h"
 
 namespace railwitness::joblog {
 namespace {

@@ -67,6 +67,18 @@ struct CallThread {
   std::optional<int64_t> last_change_mono_ns;  // when the reader last saw a counter change
 };
 
+// What the plugin says that recording costs its job, measured once a second.
+struct WitnessCost {
+  uint64_t events = 0;        // that were timed, ever
+  uint32_t event_ns = 0;      // of one, in the last second; 0: none was timed
+  uint32_t ppm = 0;           // of the time of the threads that call it: what full recording took, or would have taken
+  uint16_t max_permille = 0;  // more for some seconds: counters only; 0: no limit
+  bool counters_only = false;
+  std::optional<int64_t> since_mono_ns;  // when that changed last
+  uint32_t since_ppm = 0;                // and `ppm` then
+  uint32_t reductions = 0;               // how often to counters only
+};
+
 struct Process {
   int32_t pid = 0;          // in the sidecar's pid namespace
   uint64_t start_time = 0;  // /proc/PID/stat field 22, clock ticks after boot: pid and this name a process
@@ -80,6 +92,7 @@ struct Process {
   uint32_t contexts = 0;
   uint64_t unwitnessed_flows = 0, unwitnessed_events = 0;
   std::optional<int64_t> alone_begin_mono_ns, alone_end_mono_ns;  // the last span that no sidecar saw
+  std::optional<WitnessCost> witness_cost;                        // of a plugin that measures it
   std::string segment_problem;                                    // why the segment is not believed; empty: it is
   std::vector<Comm> comms;
   std::vector<CallThread> threads;

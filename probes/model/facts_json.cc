@@ -19,7 +19,10 @@
 #include "absl/strings/numbers.h"
 #include "fmt/format.h"
 #include "probes/model/json_text.h"
+#include "probes/model/printable.h"
 #include "probes/model/words.h"
+#include "rapidjson/stringbuffer.h"
+#include "rapidjson/writer.h"
 
 namespace railwitness::model {
 namespace {
@@ -92,6 +95,18 @@ void members(A& a, const CallThread*) {
 }
 
 template <class A>
+void members(A& a, const WitnessCost*) {
+  a("events", &WitnessCost::events);
+  a("event_ns", &WitnessCost::event_ns);
+  a("ppm", &WitnessCost::ppm);
+  a("max_permille", &WitnessCost::max_permille);
+  a("counters_only", &WitnessCost::counters_only);
+  a("since_mono_ns", &WitnessCost::since_mono_ns);
+  a("since_ppm", &WitnessCost::since_ppm);
+  a("reductions", &WitnessCost::reductions);
+}
+
+template <class A>
 void members(A& a, const Process*) {
   a("pid", &Process::pid);
   a("start_time", &Process::start_time);
@@ -107,6 +122,7 @@ void members(A& a, const Process*) {
   a("unwitnessed_events", &Process::unwitnessed_events);
   a("alone_begin_mono_ns", &Process::alone_begin_mono_ns);
   a("alone_end_mono_ns", &Process::alone_end_mono_ns);
+  a("witness_cost", &Process::witness_cost);
   a("segment_problem", &Process::segment_problem);
   a("comms", &Process::comms);
   a("threads", &Process::threads);
@@ -213,47 +229,47 @@ struct IsVector : std::false_type {};
 template <class T>
 struct IsVector<std::vector<T>> : std::true_type {};
 
-// --- writing: straight to text, several times a second in each sidecar. A tree of values first costs ten times as much.
+// --- writing: straight to text, several times a second in each sidecar. Facts of 768 flows take rapidjson 0.23 ms, and
+// nlohmann 1.7 ms, which needs a tree of values first.
 
-template <class T>
-void append(const T& value, std::string& out);
+using Output = rapidjson::Writer<rapidjson::StringBuffer>;
 
-void append_string(const std::string& text, std::string& out) {
-  const auto is_plain = [](char c) { return c >= 0x20 && c < 0x7F && c != '"' && c != '\\'; };
-  if (!std::all_of(text.begin(), text.end(), is_plain)) {
-    out += dump(json(text));
-    return;
+void write_raw(Output& out, const std::string& value, rapidjson::Type type) {
+  out.RawValue(value.data(), value.size(), type);
+}
+
+// dump() escapes as everywhere else here, and replaces what is no UTF-8, which rapidjson would pass on.
+void write_string(Output& out, const std::string& text) {
+  const auto is_plain = [](char c) { return c >= 0x20 && c < 0x7F; };
+  if (std::all_of(text.begin(), text.end(), is_plain)) {
+    out.String(text.data(), static_cast<rapidjson::SizeType>(text.size()));
+  } else {
+    write_raw(out, dump(json(text)), rapidjson::kStringType);
   }
-  out += '"';
-  out += text;
-  out += '"';
 }
 
 template <class T>
-class Writer {
+void write(Output& out, const T& value);
+
+template <class T>
+class MemberWriter {
  public:
-  Writer(const T& value, std::string& out) : value_(value), out_(out) {}
+  MemberWriter(Output& out, const T& value) : out_(out), value_(value) {}
 
   template <class M>
   void operator()(const char* name, M T::*member) {
     const M& value = value_.*member;
     if (is_default(value, default_.*member)) return;
-    begin(name);
-    append(value, out_);
+    out_.Key(name);
+    write(out_, value);
   }
   void operator()(const char* name, uint64_t T::*member, HexTag) {
     if (value_.*member == 0) return;
-    begin(name);
-    fmt::format_to(std::back_inserter(out_), "\"{:016x}\"", value_.*member);
+    out_.Key(name);
+    write(out_, fmt::format("{:016x}", value_.*member));
   }
 
  private:
-  void begin(const char* name) {
-    out_ += first_ ? "\"" : ",\"";
-    out_ += name;
-    out_ += "\":";
-    first_ = false;
-  }
   template <class M>
   static bool is_default(const M& value, const M& other) {
     if constexpr (IsVector<M>::value) {
@@ -269,66 +285,51 @@ class Writer {
   }
 
   static inline const T default_{};
+  Output& out_;
   const T& value_;
-  std::string& out_;
-  bool first_ = true;
 };
 
-void append_counters(const std::map<std::string, uint64_t>& counters, std::string& out) {
-  char before = '{';
-  for (const auto& [name, value] : counters) {
-    out += before;
-    append_string(name, out);
-    out += ':';
-    append(value, out);
-    before = ',';
-  }
-  out += counters.empty() ? "{}" : "}";
-}
-
 template <class T>
-void append_list(const std::vector<T>& list, std::string& out) {
-  out += '[';
-  for (size_t i = 0; i < list.size(); ++i) {
-    if (i > 0) out += ',';
-    append(list[i], out);
-  }
-  out += ']';
-}
-
-template <class T>
-void append(const T& value, std::string& out) {
+void write(Output& out, const T& value) {
   if constexpr (IsOptional<T>::value) {
-    append(*value, out);
+    write(out, *value);
   } else if constexpr (IsVector<T>::value) {
-    append_list(value, out);
+    out.StartArray();
+    for (const auto& item : value) write(out, item);
+    out.EndArray();
   } else if constexpr (std::is_enum_v<T>) {
-    append_string(std::string(word(value)), out);
+    write_string(out, std::string(word(value)));
   } else if constexpr (std::is_same_v<T, bool>) {
-    out += value ? "true" : "false";
-  } else if constexpr (std::is_floating_point_v<T>) {
-    out += std::isfinite(value) ? fmt::format("{}", value) : "null";
-  } else if constexpr (std::is_integral_v<T>) {
-    const fmt::format_int text(value);
-    out.append(text.data(), text.size());
+    out.Bool(value);
+  } else if constexpr (std::is_floating_point_v<T>) {  // the shortest text; rapidjson appends ".0" to whole numbers
+    write_raw(out, std::isfinite(value) ? fmt::format("{}", value) : "null", rapidjson::kNumberType);
+  } else if constexpr (std::is_signed_v<T>) {
+    out.Int64(value);
+  } else if constexpr (std::is_unsigned_v<T>) {
+    out.Uint64(value);
   } else if constexpr (std::is_same_v<T, std::string>) {
-    append_string(value, out);
+    write_string(out, value);
   } else if constexpr (std::is_same_v<T, std::map<std::string, uint64_t>>) {
-    append_counters(value, out);
+    out.StartObject();
+    for (const auto& [name, count] : value) {
+      write_string(out, name);
+      out.Uint64(count);
+    }
+    out.EndObject();
   } else {
-    out += '{';
-    Writer<T> writer(value, out);
+    out.StartObject();
+    MemberWriter<T> writer(out, value);
     members(writer, static_cast<const T*>(nullptr));
-    out += '}';
+    out.EndObject();
   }
 }
 
 template <class T>
 std::string text_of(const T& value, size_t expected_bytes) {
-  std::string out;
-  out.reserve(expected_bytes);
-  append(value, out);
-  return out;
+  rapidjson::StringBuffer buffer(nullptr, expected_bytes);
+  Output out(buffer);
+  write(out, value);
+  return std::string(buffer.GetString(), buffer.GetSize());
 }
 
 // --- reading

@@ -19,10 +19,6 @@ struct JsonBounds {
 // The error names line and column.
 absl::StatusOr<nlohmann::json> parse_bounded_json(std::string_view text, const JsonBounds& bounds);
 
-// What a stranger wrote, fit for a terminal: control characters (C0, DEL, C1) become '?', `max_bytes` at most, never
-// cut inside a character.
-std::string printable(std::string_view text, size_t max_bytes);
-
 // One line; bytes that are no UTF-8 are replaced.
 std::string dump(const nlohmann::json& value);
 

@@ -100,14 +100,18 @@ std::string gid_text(const std::array<uint8_t, 16>& gid) {
   return text;
 }
 
-std::string address_text(const std::string& gid) {
+std::optional<std::string> ipv4_text(const std::string& gid) {
   in6_addr address{};
   char text[INET_ADDRSTRLEN] = {};
   if (inet_pton(AF_INET6, gid.c_str(), &address) == 1 && IN6_IS_ADDR_V4MAPPED(&address) &&
       inet_ntop(AF_INET, &address.s6_addr[12], text, sizeof(text)) != nullptr) {
     return text;
   }
-  return "gid " + gid;
+  return std::nullopt;
+}
+
+std::string address_text(const std::string& gid) {
+  return ipv4_text(gid).value_or("gid " + gid);
 }
 
 }  // namespace railwitness::model

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -24,7 +25,10 @@ std::string_view word(RailKind value);
 // An address as facts spell it: eight groups of four hexadecimal digits.
 std::string gid_text(const std::array<uint8_t, 16>& gid);
 
-// A port's address for people: "10.0.0.4" for the GID of an IPv4 address (RoCE v2), else "gid fe80:...".
+// The IPv4 address whose GID this is (RoCE v2), "10.0.0.4"; nothing of another GID.
+std::optional<std::string> ipv4_text(const std::string& gid);
+
+// A port's address for people: "10.0.0.4" where there is one, else "gid fe80:...".
 std::string address_text(const std::string& gid);
 
 // A word that is not known, of a later version perhaps, is the enum's first value: not known.

@@ -1,7 +1,6 @@
 #include "probes/rail/ping_service.h"
 
 #include <sys/epoll.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -10,6 +9,7 @@
 
 #include "probes/rail/udp_endpoint.h"
 #include "probes/rail/verbs_endpoint.h"
+#include "railwitness/base/clock.h"
 
 namespace railwitness::rail {
 namespace {
@@ -20,12 +20,6 @@ constexpr int64_t kAnswerValidNs = PingService::kWaitNs;
 constexpr int64_t kReopenEveryNs = 1'000'000'000;
 // How long an address may take to be found before the probe is given up.
 constexpr int64_t kResolveNs = 5'000'000'000;
-
-int64_t read_mono_ns() {
-  timespec now{};
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
-}
 
 }  // namespace
 
@@ -199,7 +193,7 @@ void PingService::on_pong(const Endpoint& endpoint, const Message& message) {
                     message.from_node == wire_name(node_) && message.to_node == wire_name(probe.request.to_node);
   if (!ours || message.index >= probe.sent || (probe.received_mask & bit) != 0) return;
   probe.received_mask |= bit;
-  const int64_t rtt_ns = std::max<int64_t>(read_mono_ns() - probe.sent_mono_ns[message.index], 0);
+  const int64_t rtt_ns = std::max<int64_t>(now_mono_ns() - probe.sent_mono_ns[message.index], 0);
   probe.rtt_ns = std::min(probe.rtt_ns.value_or(rtt_ns), rtt_ns);
 }
 
@@ -230,7 +224,7 @@ void PingService::send_due(uint64_t nonce, Outstanding& probe, int64_t now_mono_
   if (handle == Endpoint::Lookup::kFailed) status = endpoint->lookup_problem(probe.route);
   if (handle == Endpoint::Lookup::kReady) {
     const Message message{MessageKind::kPing, probe.sent, probe.request.id, nonce, node_, probe.request.to_node};
-    probe.sent_mono_ns[probe.sent] = read_mono_ns();
+    probe.sent_mono_ns[probe.sent] = railwitness::now_mono_ns();  // when it goes out, not when the turn began
     status = endpoint->send(probe.route, message);
   }
   if (!status.ok()) {

@@ -62,6 +62,24 @@ model::Role decode_role(uint8_t role_untrusted) {
   }
 }
 
+// Nothing: the plugin is of before minor 4, or has not measured yet.
+std::optional<model::WitnessCost> decode_cost(const railwitness_writer& writer_untrusted, const StampReader& stamps,
+                                              double ns_per_tick) {
+  model::WitnessCost cost;
+  cost.events = Untrusted(writer_untrusted.cost_events).any();
+  cost.max_permille = Untrusted(writer_untrusted.cost_max_permille).at_most(1000);
+  cost.counters_only = Untrusted(writer_untrusted.detail).is(RAILWITNESS_DETAIL_COUNTERS);
+  if (cost.events == 0 && cost.max_permille == 0 && !cost.counters_only) return std::nullopt;
+  cost.ppm = Untrusted(writer_untrusted.cost_ppm).any();
+  if (writer_untrusted.clock == RAILWITNESS_CLOCK_MONO_NS) ns_per_tick = 1;
+  const double event_ns = ns_per_tick * Untrusted(writer_untrusted.cost_event_ticks).any();
+  cost.event_ns = static_cast<uint32_t>(std::clamp(event_ns, 0.0, 4e9));
+  cost.since_mono_ns = stamps.read(writer_untrusted.detail_since_ticks);
+  cost.since_ppm = Untrusted(writer_untrusted.detail_ppm).any();
+  cost.reductions = Untrusted(writer_untrusted.detail_reductions).any();
+  return cost;
+}
+
 void decode_writer(const railwitness_writer& writer_untrusted, const TimeBounds& bounds, DecodedSegment& out) {
   out.attach = decode_attach(writer_untrusted.attach);
   out.contexts = Untrusted(writer_untrusted.contexts).any();
@@ -71,6 +89,7 @@ void decode_writer(const railwitness_writer& writer_untrusted, const TimeBounds&
   const StampReader stamps(writer_untrusted.clock, bounds, bounds.process_start_mono_ns);
   out.alone_begin_mono_ns = stamps.read(writer_untrusted.alone_begin_ticks);
   out.alone_end_mono_ns = stamps.read(writer_untrusted.alone_end_ticks);
+  out.witness_cost = decode_cost(writer_untrusted, stamps, bounds.rate.ns_per_tick);
   if (out.alone_begin_mono_ns && out.alone_end_mono_ns && *out.alone_end_mono_ns < *out.alone_begin_mono_ns) {
     out.alone_end_mono_ns.reset();  // gone again since
   }
@@ -245,7 +264,8 @@ std::optional<uint32_t> FlowDecoder::identity_sequence(uint32_t line) const {
   const uint64_t at = geometry_.identities_offset + uint64_t{line} * sizeof(railwitness_identity);
   const uint64_t state_at = geometry_.states_offset + uint64_t{line} * sizeof(railwitness_state);
   const uint64_t end = bytes_untrusted_.size();
-  if (at + sizeof(railwitness_identity) > end || state_at + sizeof(railwitness_state) > end) return std::nullopt;
+  if (line >= geometry_.flow_capacity || at + sizeof(railwitness_identity) > end) return std::nullopt;
+  if (state_at + sizeof(railwitness_state) > end) return std::nullopt;
   uint32_t sequence;
   std::memcpy(&sequence, bytes_untrusted_.data() + at, sizeof(sequence));
   if (sequence == 0 || sequence % 2 == 1) return std::nullopt;

@@ -48,6 +48,7 @@ struct DecodedSegment {
   uint64_t unwitnessed_flows = 0, unwitnessed_events = 0;
   std::optional<int64_t> alone_begin_mono_ns, alone_end_mono_ns;
   bool copied_forward = false;
+  std::optional<model::WitnessCost> witness_cost;
   std::vector<model::Comm> comms;
   std::vector<model::CallThread> threads;  // last_change_mono_ns is for the reader, which remembers
   std::vector<DecodedFlow> flows;
@@ -66,7 +67,7 @@ class FlowDecoder {
   FlowDecoder(std::span<const std::byte> bytes_untrusted, const Geometry& geometry, uint32_t first_flow,
               const FlowContext& context, const TimeBounds& bounds);
 
-  // Nothing: the line is free, being written, or beyond the copy.
+  // Nothing: the line is free, being written, or beyond the table or the copy.
   std::optional<uint32_t> identity_sequence(uint32_t line) const;
   void read_identity(uint32_t line, model::Flow& flow) const;
   void read_state(uint32_t line, model::Flow& flow) const;

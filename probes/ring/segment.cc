@@ -2,12 +2,12 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
-#include <time.h>
 
 #include <cerrno>
 #include <cstring>
 
 #include "absl/status/status.h"
+#include "railwitness/base/clock.h"
 
 #ifndef MFD_NOEXEC_SEAL
 #define MFD_NOEXEC_SEAL 0x0008U
@@ -17,12 +17,6 @@ namespace railwitness::ring {
 namespace {
 
 constexpr uint64_t kPageBytes = 4096;
-
-int64_t read_clock_ns(clockid_t clock) {
-  timespec now{};
-  clock_gettime(clock, &now);
-  return int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
-}
 
 absl::Status errno_status(const char* what) {
   const int error = errno;
@@ -75,8 +69,8 @@ railwitness_segment_header make_header(const Geometry& g, uint32_t generation, c
   header.records_offset = g.records_offset;
   header.control_offset = g.control_offset;
   parse_boot_id(boot_id, header.boot_id);
-  header.created_wall_ns = static_cast<uint64_t>(read_clock_ns(CLOCK_REALTIME));
-  header.created_mono_ns = static_cast<uint64_t>(read_clock_ns(CLOCK_MONOTONIC));
+  header.created_wall_ns = read_clock_ns(CLOCK_REALTIME);
+  header.created_mono_ns = read_clock_ns(CLOCK_MONOTONIC);
   return header;
 }
 

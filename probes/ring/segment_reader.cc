@@ -231,6 +231,7 @@ void SegmentReader::take_head(const ReadContext& context, DecodedSegment& decode
   process.unwitnessed_events = decoded.unwitnessed_events;
   process.alone_begin_mono_ns = decoded.alone_begin_mono_ns;
   process.alone_end_mono_ns = decoded.alone_end_mono_ns;
+  process.witness_cost = decoded.witness_cost;
   process.comms = std::move(decoded.comms);
   process.threads = std::move(decoded.threads);
 }

@@ -2,35 +2,19 @@
 
 #include <time.h>
 
-#if defined(__x86_64__)
-#include <x86intrin.h>
-#endif
+#include "railwitness/base/clock.h"
 
 namespace railwitness::ring {
 namespace {
-
-int64_t now_mono_ns() {
-  timespec now{};
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
-}
-
-uint64_t read_ticks() {
-#if defined(__x86_64__)
-  return __rdtsc();
-#else
-  return 0;
-#endif
-}
 
 // The pair of the shortest of several tries: being scheduled away between the two reads would skew it.
 TickRate read_pair() {
   TickRate best;
   uint64_t shortest = UINT64_MAX;
   for (int i = 0; i < 8; ++i) {
-    const uint64_t before = read_ticks();
+    const uint64_t before = read_tsc();
     const int64_t mono_ns = now_mono_ns();
-    const uint64_t took = read_ticks() - before;
+    const uint64_t took = read_tsc() - before;
     if (took >= shortest) continue;
     shortest = took;
     best.ticks = before + took / 2;

@@ -2,22 +2,14 @@
 #ifndef RAILWITNESS_PROBES_SIDECAR_CLOCK_H_
 #define RAILWITNESS_PROBES_SIDECAR_CLOCK_H_
 
-#include <time.h>
-
 #include <cstdint>
+
+#include "railwitness/base/clock.h"
 
 namespace railwitness::sidecar {
 
 constexpr int64_t kNsPerMs = 1'000'000;
 constexpr int64_t kNsPerSecond = 1'000'000'000;
-
-inline int64_t read_clock_ns(clockid_t clock) {
-  timespec now{};
-  clock_gettime(clock, &now);
-  return int64_t{now.tv_sec} * kNsPerSecond + now.tv_nsec;
-}
-inline int64_t now_mono_ns() { return read_clock_ns(CLOCK_MONOTONIC); }
-inline int64_t now_wall_ns() { return read_clock_ns(CLOCK_REALTIME); }
 
 // What is to be done again and again; a loop that was late does not catch up.
 class Every {

@@ -11,7 +11,7 @@
 #include <cstring>
 #include <utility>
 
-#include "probes/model/json_text.h"
+#include "probes/model/printable.h"
 
 extern char** environ;
 
@@ -128,14 +128,6 @@ void Command::read_errors() {
   }
 }
 
-std::string Command::last_error_line() const {
-  const size_t end = error_bytes_.find_last_not_of(" \t\r\n");
-  if (end == std::string::npos) return {};
-  const size_t before = error_bytes_.rfind('\n', end);
-  const size_t begin = before == std::string::npos ? 0 : before + 1;
-  return ": " + model::printable(std::string_view(error_bytes_).substr(begin, end + 1 - begin), 200);
-}
-
 void Command::stop(const std::string& problem) {
   problem_ = problem;
   output_.reset();
@@ -154,9 +146,9 @@ std::optional<absl::StatusOr<std::string>> Command::poll(int64_t now_mono_ns) {
   pid_ = -1;
   read_errors();
   errors_.reset();
-  if (!problem_.empty()) return absl::UnavailableError(words_[0] + " " + problem_ + last_error_line());
+  if (!problem_.empty()) return absl::UnavailableError(words_[0] + " " + problem_ + model::last_error_line(error_bytes_));
   if (ended > 0 && (!WIFEXITED(status) || WEXITSTATUS(status) != 0)) {
-    return absl::UnavailableError(words_[0] + " " + end_text(status) + last_error_line());
+    return absl::UnavailableError(words_[0] + " " + end_text(status) + model::last_error_line(error_bytes_));
   }
   return std::exchange(bytes_, {});
 }

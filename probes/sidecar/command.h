@@ -36,7 +36,6 @@ class Command {
  private:
   void read_output();
   void read_errors();
-  std::string last_error_line() const;
   void stop(const std::string& problem);
 
   std::vector<std::string> words_;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "fmt/format.h"
 #include "probes/fabric/readers/lldp.h"
 
 namespace railwitness::sidecar {
@@ -12,8 +13,8 @@ constexpr int64_t kUntilKnownNs = 2 * kNsPerSecond;
 constexpr int64_t kAgainNs = 10 * kNsPerSecond;  // a program that is not there
 
 std::string unknown_ports(const absl::Status& why) {
-  return "switch ports are not known from LLDP: " + std::string(why.message()) +
-         "; start lldpd and let this user read its socket (group _lldpd), or choose another --lldp-command ('' for none)";
+  return fmt::format("switch ports are not known from LLDP: {}; {}, or choose another --lldp-command ('' for none)",
+                     std::string(why.message()), fabric::kLldpWayOut);
 }
 
 std::string without_digits(std::string text) {

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "fmt/format.h"
+
 namespace railwitness::sidecar {
 namespace {
 
@@ -146,22 +148,41 @@ size_t bound_processes(std::vector<model::Process>& processes) {
   return before - processes.size();
 }
 
-std::vector<std::string> coverage_notes(const model::NodeFacts& facts, int64_t start_wall_ns) {
-  std::vector<std::string> notes;
+std::vector<Note> coverage_notes(const model::NodeFacts& facts, int64_t start_wall_ns) {
+  std::vector<Note> notes;
   if (facts.taken_mono_ns - facts.sidecar_start_mono_ns < kToldForNs) {
-    notes.push_back("sidecar started at " + wall_text(start_wall_ns) + ": what happened before was not seen");
+    notes.emplace_back("sidecar started at " + wall_text(start_wall_ns) + ": what happened before was not seen",
+                       Note::Kind::kExpected);
   }
   const bool hidden = std::any_of(facts.processes.begin(), facts.processes.end(), [](const model::Process& process) {
     return process.state == model::ProcessState::kUnknown;
   });
   if (hidden) {
-    notes.push_back("the state of some processes is not known: another pid namespace has them, or /proc hides them");
+    notes.emplace_back("the state of some processes is not known: another pid namespace has them, or /proc hides them");
   }
   for (const model::Process& process : facts.processes) {
     if (!process.alone_begin_mono_ns || !process.alone_end_mono_ns || notes.size() >= kMaxCoverageNotes) continue;
     if (facts.taken_mono_ns - *process.alone_end_mono_ns >= kToldForNs) continue;
-    notes.push_back("process " + std::to_string(process.pid) + " was unwitnessed for " +
-                    seconds_text(*process.alone_end_mono_ns - *process.alone_begin_mono_ns));
+    notes.emplace_back("process " + std::to_string(process.pid) + " was unwitnessed for " +
+                       seconds_text(*process.alone_end_mono_ns - *process.alone_begin_mono_ns));
+  }
+  return notes;
+}
+
+std::vector<std::string> cost_notes(const model::NodeFacts& facts) {
+  std::vector<std::string> notes;
+  for (const model::Process& process : facts.processes) {
+    if (!process.witness_cost || !process.witness_cost->counters_only || process.state == model::ProcessState::kGone) continue;
+    if (notes.size() >= kMaxCoverageNotes) break;
+    const model::WitnessCost& cost = *process.witness_cost;
+    const int64_t since_mono_ns = cost.since_mono_ns.value_or(facts.taken_mono_ns);
+    // Nothing that changes from second to second: a note that does would be logged again each time.
+    notes.push_back(fmt::format(
+        "{}, process {}: witness costs {:.1f} permille of the time of the threads that call it, "
+        "RAILWITNESS_COST_MAX_PERMILLE allows {}: counters only since {}",
+        process.job.empty() ? "job without a name" : "job " + process.job, process.pid,
+        static_cast<double>(cost.since_ppm) / 1000, cost.max_permille,
+        wall_text(facts.taken_wall_ns - (facts.taken_mono_ns - since_mono_ns))));
   }
   return notes;
 }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "probes/model/facts.h"
+#include "probes/sidecar/note.h"
 
 namespace railwitness::sidecar {
 
@@ -46,7 +47,10 @@ size_t bound_processes(std::vector<model::Process>& processes);
 
 // "sidecar started at ...: what happened before was not seen", and a sentence for each process about the last span that
 // nobody saw, for some minutes.
-std::vector<std::string> coverage_notes(const model::NodeFacts& facts, int64_t start_wall_ns);
+std::vector<Note> coverage_notes(const model::NodeFacts& facts, int64_t start_wall_ns);
+
+// A sentence for each process whose plugin keeps counters only: what full recording would cost, and since when.
+std::vector<std::string> cost_notes(const model::NodeFacts& facts);
 
 std::string wall_text(int64_t wall_ns);  // RFC 3339, UTC, seconds
 

@@ -26,12 +26,12 @@ uint32_t count_descriptors() {
 
 void SelfWatch::begin_turn(int64_t now_mono_ns) {
   turn_mono_ns_ = now_mono_ns;
-  turn_cpu_ns_ = read_clock_ns(CLOCK_THREAD_CPUTIME_ID);
+  turn_cpu_ns_ = read_signed_clock_ns(CLOCK_THREAD_CPUTIME_ID);
 }
 
 void SelfWatch::end_turn(int64_t now_mono_ns) {
   turn_.note(now_mono_ns - turn_mono_ns_, now_mono_ns);
-  turn_cpu_.note(read_clock_ns(CLOCK_THREAD_CPUTIME_ID) - turn_cpu_ns_, now_mono_ns);
+  turn_cpu_.note(read_signed_clock_ns(CLOCK_THREAD_CPUTIME_ID) - turn_cpu_ns_, now_mono_ns);
 }
 
 void SelfWatch::note_reading(int64_t now_mono_ns) {
@@ -45,7 +45,7 @@ model::Self SelfWatch::facts(int64_t now_mono_ns) {
     descriptors_ = count_descriptors();
   }
   model::Self self;
-  self.cpu_ns = read_clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+  self.cpu_ns = read_signed_clock_ns(CLOCK_PROCESS_CPUTIME_ID);
   self.rss_bytes = rss_bytes_;
   self.descriptors = descriptors_;
   self.longest_turn_ns = turn_.longest(now_mono_ns);

@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
-#include <iterator>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -28,6 +27,7 @@
 #include "probes/sidecar/lateness.h"
 #include "probes/sidecar/lldp_watch.h"
 #include "probes/sidecar/node_facts.h"
+#include "probes/sidecar/note.h"
 #include "probes/sidecar/process_table.h"
 #include "probes/sidecar/rail_watch.h"
 #include "probes/sidecar/seats.h"
@@ -123,7 +123,7 @@ class Loop {
   void mend_sockets();
   void serve_jobs(int64_t now_mono_ns);
   void assemble(int64_t now_mono_ns);
-  std::vector<std::string> notes(size_t processes_left_out, size_t flows_left_out) const;
+  std::vector<Note> notes(size_t processes_left_out, size_t flows_left_out) const;
   void publish(int64_t now_mono_ns);
   void log_changes();
 
@@ -150,8 +150,9 @@ class Loop {
   int64_t published_mono_ns_ = 0;
   bool changed_ = false;
   bool thinks_ = false, reading_ = false;  // it is time to; not all have been read yet
-  std::vector<std::string> noted_, socket_problems_;
-  size_t notes_to_log_ = 0;
+  std::vector<Note> notes_;         // of the last turn that thought
+  std::vector<std::string> noted_;  // of them, those that the log has
+  std::vector<std::string> socket_problems_;
 };
 
 absl::Status Loop::open() {
@@ -283,15 +284,20 @@ void Loop::assemble(int64_t now_mono_ns) {
   const size_t processes_left_out = bound_processes(facts.processes);
   facts.ping_ports = rails_.ping_ports();
   facts.pings = rails_.results();
-  facts.notes = notes(processes_left_out, flows_left_out);
-  notes_to_log_ = facts.notes.size();  // numbers change too often for a log
-  std::move(totals.begin(), totals.end(), std::back_inserter(facts.notes));
+  notes_ = notes(processes_left_out, flows_left_out);
+  for (std::string& total : totals) notes_.emplace_back(std::move(total), Note::Kind::kFigure);
+  facts.notes = texts_of(notes_);
 }
 
-std::vector<std::string> Loop::notes(size_t processes_left_out, size_t flows_left_out) const {
-  std::vector<std::string> notes = rails_.problems();
+std::vector<Note> Loop::notes(size_t processes_left_out, size_t flows_left_out) const {
+  std::vector<Note> notes;
+  for (std::string& problem : rails_.problems()) notes.push_back(std::move(problem));
   if (!lldp_.problem().empty()) notes.push_back(lldp_.problem());
-  if (bus_ && !bus_->problem().empty()) notes.push_back(bus_->problem());
+  if (bus_) {
+    auto [connection, problem] = bus_->state();
+    const bool begins = connection == bus::Connection::kBeginning;
+    if (!problem.empty()) notes.emplace_back(std::move(problem), begins ? Note::Kind::kExpected : Note::Kind::kProblem);
+  }
   const HandoverServer::Counters& asked = handover_->counters();
   const int64_t now = heard_[0].facts.taken_mono_ns;
   const auto is_recent = [now](int64_t when) { return when != 0 && now - when < kTellRefusalsNs; };
@@ -309,7 +315,8 @@ std::vector<std::string> Loop::notes(size_t processes_left_out, size_t flows_lef
   // Without the numbers: a note that changes would be logged again each time.
   if (processes_left_out > 0) notes.push_back("processes are left out of the facts: too many for one node");
   if (flows_left_out > 0) notes.push_back("flows are left out of the facts: too many for one node");
-  for (std::string& note : coverage_notes(heard_[0].facts, start_wall_ns_)) notes.push_back(std::move(note));
+  for (Note& note : coverage_notes(heard_[0].facts, start_wall_ns_)) notes.push_back(std::move(note));
+  for (std::string& note : cost_notes(heard_[0].facts)) notes.push_back(std::move(note));
   return notes;
 }
 
@@ -324,18 +331,14 @@ void Loop::publish(int64_t now_mono_ns) {
   bus_->publish(heard_[0].facts).IgnoreError();
 }
 
-// Notes that every sidecar has at its start.
-bool is_as_it_should_be(const std::string& note) {
-  return note.starts_with("connecting to ") || note.starts_with("sidecar started at ");
-}
-
 // A cause is logged when it comes, not as long as it lasts.
 void Loop::log_changes() {
-  std::vector<std::string> now = heard_[0].facts.notes;
-  now.resize(std::min(now.size(), notes_to_log_));
-  for (const std::string& note : now) {
-    if (std::find(noted_.begin(), noted_.end(), note) != noted_.end()) continue;
-    log_->log(is_as_it_should_be(note) ? spdlog::level::info : spdlog::level::warn, "{}", note);
+  std::vector<std::string> now;
+  for (const Note& note : notes_) {
+    if (note.kind == Note::Kind::kFigure) continue;
+    now.push_back(note.text);
+    if (std::find(noted_.begin(), noted_.end(), note.text) != noted_.end()) continue;
+    log_->log(note.kind == Note::Kind::kExpected ? spdlog::level::info : spdlog::level::warn, "{}", note.text);
   }
   noted_ = std::move(now);
 }

@@ -1,6 +1,5 @@
 #include "tests/faults/autopsy.h"
 
-#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -8,20 +7,15 @@
 #include <set>
 
 #include "fmt/format.h"
+#include "railwitness/base/clock.h"
 
 namespace railwitness::faults {
 namespace {
 
-int64_t mono_ns() {
-  timespec at{};
-  clock_gettime(CLOCK_MONOTONIC, &at);
-  return int64_t{at.tv_sec} * 1'000'000'000 + at.tv_nsec;
-}
-
 class Stopwatch {
  public:
-  explicit Stopwatch(double& longest_ms) : longest_ms_(longest_ms), start_(mono_ns()) {}
-  ~Stopwatch() { longest_ms_ = std::max(longest_ms_, static_cast<double>(mono_ns() - start_) / 1e6); }
+  explicit Stopwatch(double& longest_ms) : longest_ms_(longest_ms), start_(now_mono_ns()) {}
+  ~Stopwatch() { longest_ms_ = std::max(longest_ms_, static_cast<double>(now_mono_ns() - start_) / 1e6); }
 
  private:
   double& longest_ms_;
@@ -72,7 +66,7 @@ Line Autopsy::line_at(uint64_t offset, uint64_t index, int fd) const {
 Finding Autopsy::open(const Journal& journal, ring::TickClock& clock, bool dead) {
   finding_ = {};
   clock.sample();
-  const ring::ReadContext context{clock.rate(), 0, mono_ns()};
+  const ring::ReadContext context{clock.rate(), 0, now_mono_ns()};
   {
     const Stopwatch watch(finding_.longest_read_ms);
     const absl::Status status = reader_.read(context, buffer_, process_);

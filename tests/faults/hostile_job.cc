@@ -25,17 +25,13 @@
 
 #include "probes/ring/segment.h"
 #include "railwitness/abi/handover.h"
+#include "railwitness/base/clock.h"
+#include "tests/probes/ring/mapped_segment.h"
 #include "tests/probes/sidecar/fake_plugin.h"
 
 namespace {
 
 using namespace railwitness;
-
-uint64_t mono_ns() {
-  timespec at{};
-  clock_gettime(CLOCK_MONOTONIC, &at);
-  return static_cast<uint64_t>(at.tv_sec) * 1'000'000'000u + static_cast<uint64_t>(at.tv_nsec);
-}
 
 constexpr const char* kBombs[] = {"\x1b[2J\x1b]0;owned\x07", "<script>alert(1)</script>", "'; DROP TABLE incidents; --",
                                   "two\nlines\r\n\tand more", "../../../../etc/passwd", "\xff\xfe\xc2\x9b%s%n{}"};
@@ -44,7 +40,7 @@ struct Job {
   std::string job_name = "hostile";
   ring::Geometry g = ring::geometry();
   ring::UniqueFd socket, segment;
-  char* base = nullptr;
+  ring::MappedSegment mapped;
 
   // Floods that went before have used up what this user may ask.
   bool begin_patiently(const std::string& path) {
@@ -61,25 +57,20 @@ struct Job {
     auto welcomed = sidecar::receive_welcome(socket, 5000);
     if (!welcomed || !welcomed->segment.is_open()) return false;
     segment = std::move(welcomed->segment);
-    void* at = mmap(nullptr, g.segment_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, segment.get(), 0);
-    base = static_cast<char*>(at);
-    return at != MAP_FAILED;
+    mapped = ring::MappedSegment(segment.get(), g);
+    return mapped.is_mapped();
   }
-  template <typename Line>
-  Line& line(uint64_t offset, uint64_t i = 0) {
-    return reinterpret_cast<Line*>(base + offset)[i];
-  }
-  railwitness_writer& writer() { return line<railwitness_writer>(g.writer_offset); }
-  railwitness_state& state(uint64_t i) { return line<railwitness_state>(g.states_offset, i); }
+  railwitness_writer& writer() { return mapped.writer(); }
+  railwitness_state& state(uint64_t i) { return mapped.state(i); }
 
   // `count` flows of a peer that nobody has, all with something outstanding.
   void fill_flows(uint32_t count, const char* device = "") {
     writer().clock = RAILWITNESS_CLOCK_MONO_NS;
     writer().attach = RAILWITNESS_ATTACH_STUB;
-    snprintf(line<railwitness_rail>(g.rails_offset).device, 64, "%s", device);
+    snprintf(mapped.rail(0).device, 64, "%s", device);
     writer().rails = 1;
     for (uint32_t i = 0; i < count; ++i) {
-      auto& identity = line<railwitness_identity>(g.identities_offset, i);
+      railwitness_identity& identity = mapped.identity(i);
       identity.qpn = i + 1;
       identity.peer_qpn = i + 2;
       identity.port = 1;
@@ -90,13 +81,13 @@ struct Job {
       identity.sequence = 2;
       state(i).posted = 8;
       state(i).completed = 4;
-      state(i).oldest_post_ticks = state(i).last_post_ticks = mono_ns();
+      state(i).oldest_post_ticks = state(i).last_post_ticks = read_clock_ns(CLOCK_MONOTONIC);
     }
     writer().flows = count;
   }
   void fill_comms(const char* name) {
     for (uint32_t i = 0; i < g.comm_capacity; ++i) {
-      auto& comm = line<railwitness_comm>(g.comms_offset, i);
+      railwitness_comm& comm = mapped.comm(i);
       comm.comm_hash = i;
       comm.rank = static_cast<int>(i);
       comm.nranks = comm.nnodes = 1 << 20;
@@ -116,7 +107,7 @@ struct Context {
   std::string socket;
   uint64_t until_ns = 0;
   int processes = 1;
-  bool goes_on() const { return mono_ns() < until_ns; }
+  bool goes_on() const { return read_clock_ns(CLOCK_MONOTONIC) < until_ns; }
 };
 
 void pause_us(long us) {
@@ -141,7 +132,7 @@ std::string punch_holes(Job& job, const Context& c) {
   int holes = 0;
   while (c.goes_on()) {
     holes += fallocate(job.segment.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, static_cast<off_t>(job.g.segment_bytes)) == 0;
-    madvise(job.base, job.g.segment_bytes, MADV_REMOVE);
+    madvise(job.mapped.bytes(), job.g.segment_bytes, MADV_REMOVE);
     job.fill_flows(256);
   }
   return "holes " + std::string(holes > 0 ? "punched" : "refused");
@@ -161,14 +152,14 @@ std::string write_garbage(Job& job, const Context& c) {
   while (c.goes_on()) {
     for (uint64_t at = 0; at < job.g.segment_bytes; at += 8) {
       const uint64_t word = random();
-      memcpy(job.base + at, &word, 8);
+      memcpy(job.mapped.bytes() + at, &word, 8);
     }
   }
   return "noise, header too";
 }
 
 std::string write_ones(Job& job, const Context& c) {
-  while (c.goes_on()) memset(job.base, 0xFF, job.g.segment_bytes), pause_us(1000);
+  while (c.goes_on()) memset(job.mapped.bytes(), 0xFF, job.g.segment_bytes), pause_us(1000);
   return "all counts 2^64-1";
 }
 
@@ -189,7 +180,7 @@ std::string lie_about_time(Job& job, const Context& c) {
   for (uint64_t k = 0; c.goes_on(); ++k) {
     job.writer().clock = static_cast<uint32_t>(k % 4);
     for (uint32_t i = 0; i < 256; ++i) {
-      const uint64_t stamps[] = {1, ~0ull, 1ull << 63, mono_ns() + 3'600'000'000'000, (1ull << 63) - 1};
+      const uint64_t stamps[] = {1, ~0ull, 1ull << 63, read_clock_ns(CLOCK_MONOTONIC) + 3'600'000'000'000, (1ull << 63) - 1};
       job.state(i).oldest_post_ticks = stamps[(k + i) % 5];
       job.state(i).receive_wait_ticks = stamps[(k + i + 1) % 5];
       job.state(i).first_error_ticks = stamps[(k + i + 2) % 5];
@@ -206,9 +197,9 @@ std::string flip_values(Job& job, const Context& c) {
       for (int n = 0; n < 1000; ++n, ++k) {
         __atomic_store_n(&job.writer().flows, k % 2 ? 256 : ~0u, __ATOMIC_RELAXED);
         __atomic_store_n(&job.writer().comms, k % 3 ? 1 : ~0u, __ATOMIC_RELAXED);
-        __atomic_store_n(&job.line<railwitness_segment_header>(0).segment_bytes, k % 2 ? 64 : ~0ull, __ATOMIC_RELAXED);
-        __atomic_store_n(&job.line<railwitness_segment_header>(0).states_offset, k % 2 ? 64 : ~0ull, __ATOMIC_RELAXED);
-        auto& identity = job.line<railwitness_identity>(job.g.identities_offset, k % 256);
+        __atomic_store_n(&job.mapped.header().segment_bytes, k % 2 ? 64 : ~0ull, __ATOMIC_RELAXED);
+        __atomic_store_n(&job.mapped.header().states_offset, k % 2 ? 64 : ~0ull, __ATOMIC_RELAXED);
+        railwitness_identity& identity = job.mapped.identity(k % 256);
         __atomic_store_n(&identity.sequence, k, __ATOMIC_RELAXED);
         __atomic_store_n(&identity.rail, k % 2 ? 0 : k, __ATOMIC_RELAXED);
       }
@@ -224,16 +215,16 @@ std::string claim_others(Job& job, const Context& c) {
   job.fill_flows(256, "mlx5_0");
   static constexpr const char* kDevices[] = {"mlx5_0", "eth0", "lo", "not_there_0", "../../../etc", "mlx5_0"};
   for (uint32_t i = 0; i < job.g.rail_capacity; ++i) {
-    snprintf(job.line<railwitness_rail>(job.g.rails_offset, i).device, 64, "%s", kDevices[i % 6]);
+    snprintf(job.mapped.rail(i).device, 64, "%s", kDevices[i % 6]);
   }
   job.writer().rails = job.g.rail_capacity;
   for (uint32_t i = 0; i < 256; ++i) {
-    auto& identity = job.line<railwitness_identity>(job.g.identities_offset, i);
+    railwitness_identity& identity = job.mapped.identity(i);
     identity.rail = i % job.g.rail_capacity;
     identity.port = static_cast<uint8_t>(i);
     job.state(i).first_error_status = 12;
     job.state(i).errors = 9;
-    job.state(i).first_error_ticks = mono_ns();
+    job.state(i).first_error_ticks = read_clock_ns(CLOCK_MONOTONIC);
   }
   job.fill_comms("train");
   while (c.goes_on()) pause_us(10'000);
@@ -243,11 +234,11 @@ std::string claim_others(Job& job, const Context& c) {
 std::string bomb_names(Job& job, const Context& c) {
   job.fill_flows(64);
   for (uint32_t i = 0; i < job.g.rail_capacity; ++i) {
-    memset(job.line<railwitness_rail>(job.g.rails_offset, i).device, 'A', 64);
-    memcpy(job.line<railwitness_rail>(job.g.rails_offset, i).device, kBombs[i % 6], strlen(kBombs[i % 6]));
+    memset(job.mapped.rail(i).device, 'A', 64);
+    memcpy(job.mapped.rail(i).device, kBombs[i % 6], strlen(kBombs[i % 6]));
   }
   job.writer().rails = job.g.rail_capacity;
-  for (uint32_t i = 0; i < 64; ++i) job.line<railwitness_identity>(job.g.identities_offset, i).rail = i % 32;
+  for (uint32_t i = 0; i < 64; ++i) job.mapped.identity(i).rail = i % 32;
   job.fill_comms(kBombs[0]);
   while (c.goes_on()) pause_us(10'000);
   return "escapes, HTML, SQL, new lines, no end";
@@ -333,7 +324,7 @@ int be_honest(const std::string& socket) {
   for (char byte; read(STDIN_FILENO, &byte, 1) < 0;) {
     job.state(0).completed++;
     job.state(0).posted++;
-    __atomic_store_n(&job.state(0).last_post_ticks, mono_ns(), __ATOMIC_RELEASE);
+    __atomic_store_n(&job.state(0).last_post_ticks, read_clock_ns(CLOCK_MONOTONIC), __ATOMIC_RELEASE);
     pause_us(1000);
   }
   return 0;
@@ -345,7 +336,7 @@ int main(int argc, char** argv) {
   if (argc >= 3 && !strcmp(argv[1], "honest")) return be_honest(argv[2]);
   if (argc < 4) return fprintf(stderr, "usage: hostile_job ATTACK SOCKET SECONDS [PROCESSES]\n"), 2;
   const std::string what = argv[1];
-  Context context{argv[2], mono_ns() + static_cast<uint64_t>(atof(argv[3]) * 1e9), argc > 4 ? atoi(argv[4]) : 1};
+  Context context{argv[2], read_clock_ns(CLOCK_MONOTONIC) + static_cast<uint64_t>(atof(argv[3]) * 1e9), argc > 4 ? atoi(argv[4]) : 1};
   if (what == "many" || what == "gone") return run_many(context, what == "gone");
   const auto attack = attacks.find(what);
   if (attack == attacks.end()) return fprintf(stderr, "hostile_job: no attack '%s'\n", what.c_str()), 2;

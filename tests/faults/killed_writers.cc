@@ -7,6 +7,7 @@
 // end (with --stride K after each K-th), by ptrace, on x86-64. What is left of N are writers at full speed in two threads, killed after a random
 // number of nanoseconds. After each the reader must take no line that is not of one piece, miss none that was whole, and
 // answer within a second. --results keeps what is done; the same command goes on from there.
+#include "railwitness/base/clock.h"
 #include "tests/faults/autopsy.h"
 #include "tests/faults/scenes.h"
 
@@ -35,12 +36,6 @@ namespace {
 
 constexpr double kMostReadMs = 1000;
 constexpr uint64_t kBlock = 500;  // random kills between two lines of the results
-
-int64_t mono_ns() {
-  timespec at{};
-  clock_gettime(CLOCK_MONOTONIC, &at);
-  return int64_t{at.tv_sec} * 1'000'000'000 + at.tv_nsec;
-}
 
 struct Row {  // of the table and of the results file
   uint64_t kills = 0, right = 0;
@@ -193,12 +188,12 @@ Row kill_at_each_instruction(const Scene& scene, uint64_t stride, ring::TickCloc
 }
 
 void wait_ns(int64_t ns) {
-  const int64_t until = mono_ns() + ns;
+  const int64_t until = now_mono_ns() + ns;
   if (ns > 200'000) {
     const timespec pause{0, static_cast<long>(ns - 150'000)};
     nanosleep(&pause, nullptr);
   }
-  while (mono_ns() < until) {
+  while (now_mono_ns() < until) {
   }
 }
 

@@ -15,12 +15,11 @@
 #include <unistd.h>
 
 namespace railwitness::faults {
+
+using test::QuietProvider;
+
 namespace {
 
-int accept_send(ibv_qp*, ibv_send_wr*, ibv_send_wr**) { return 0; }
-int accept_recv(ibv_qp*, ibv_recv_wr*, ibv_recv_wr**) { return 0; }
-ibv_wc next_completion{};
-int poll_one(ibv_cq*, int, ibv_wc* wc) { return *wc = next_completion, 1; }
 int answer_gid(ibv_context*, uint8_t port, int, ibv_gid* gid) { return fill_local_gid(port, gid->raw), 0; }
 
 Descriptor further_segment;
@@ -43,19 +42,12 @@ void end(Span& span) { store_release(span.done, span.done + 1); }
 }  // namespace
 
 Writer::Writer(const Descriptor& first, const Descriptor& further, Journal& journal, bool alone)
-    : first_(first), journal_(journal), queue_pairs_(kQueuePairs) {
+    : first_(first), journal_(journal), nic_(kDevice), queue_pairs_(kQueuePairs) {
   witness::start(alone ? witness::map_private() : map_first(first));
   further_segment = further;
   witness::set_growth(map_further);
-  snprintf(device_.name, sizeof device_.name, "%s", kDevice);
-  context_.device = &device_;
-  context_.abi_compat = __VERBS_ABI_IS_EXTENDED;
-  context_.ops.post_send = accept_send;
-  context_.ops.post_recv = accept_recv;
-  context_.ops.poll_cq = poll_one;
-  cq_.context = &context_;
   tap::real_verbs.query_gid = answer_gid;
-  if (!tap::tap_context(&context_)) fprintf(stderr, "writer: context is not tapped\n"), _exit(3);
+  if (!tap::tap_context(&nic_.context)) fprintf(stderr, "writer: context is not tapped\n"), _exit(3);
   store_release(journal_.tid, static_cast<uint32_t>(syscall(SYS_gettid)));
 }
 
@@ -66,22 +58,12 @@ void Writer::add_rails(uint32_t count) {
 }
 
 void Writer::connect(ibv_qp& qp) {
-  ibv_qp_init_attr init{};
   ibv_qp_attr attributes{};
   attributes.port_num = port_of(qp.qp_num);
   attributes.dest_qp_num = peer_of(qp.qp_num);
-  attributes.ah_attr.port_num = port_of(qp.qp_num);
-  attributes.ah_attr.is_global = 1;
   fill_peer_gid(qp.qp_num, attributes.ah_attr.grh.dgid.raw);
-  constexpr int kInit = IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS;
-  constexpr int kReady = IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN;
-  constexpr int kSend = IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN;
-  qp.context = &context_;
-  tap::flow_created(&qp, &init);
-  for (const int mask : {kInit, kReady, kSend}) {
-    attributes.qp_state = mask == kInit ? IBV_QPS_INIT : mask == kReady ? IBV_QPS_RTR : IBV_QPS_RTS;
-    tap::flow_modified(&qp, &attributes, mask, 0);
-  }
+  qp.context = &nic_.context;
+  test::connect_queue_pair(qp, attributes);
 }
 
 void Writer::connect_all() {
@@ -118,16 +100,16 @@ void Writer::post_on(ibv_qp& qp, uint64_t i) {
 }
 
 void Writer::complete_on(ibv_qp& qp, uint64_t i) {
-  next_completion = {};
-  next_completion.wr_id = wr_id_of(qp.qp_num, i);
-  next_completion.qp_num = qp.qp_num;
-  next_completion.opcode = IBV_WC_RDMA_WRITE;
+  QuietProvider::next_completion = {};
+  QuietProvider::next_completion.wr_id = wr_id_of(qp.qp_num, i);
+  QuietProvider::next_completion.qp_num = qp.qp_num;
+  QuietProvider::next_completion.opcode = IBV_WC_RDMA_WRITE;
   if (qp.qp_num == kFailing) {
-    next_completion.status = static_cast<ibv_wc_status>(kError);
-    next_completion.vendor_err = vendor_of(qp.qp_num);
+    QuietProvider::next_completion.status = static_cast<ibv_wc_status>(kError);
+    QuietProvider::next_completion.vendor_err = vendor_of(qp.qp_num);
   }
   ibv_wc wc;
-  ibv_poll_cq(&cq_, 1, &wc);
+  ibv_poll_cq(&nic_.cq, 1, &wc);
 }
 
 void Writer::post(uint32_t q) {
@@ -153,12 +135,12 @@ void Writer::receive(uint32_t q) {
   begin(journal_.all_posts);
   ibv_post_recv(&queue_pair(q), &wr, &bad);
   end(journal_.all_posts);
-  next_completion = {};
-  next_completion.qp_num = q;
-  next_completion.opcode = IBV_WC_RECV;
-  next_completion.byte_len = static_cast<uint32_t>(received_bytes_of(q));
+  QuietProvider::next_completion = {};
+  QuietProvider::next_completion.qp_num = q;
+  QuietProvider::next_completion.opcode = IBV_WC_RECV;
+  QuietProvider::next_completion.byte_len = static_cast<uint32_t>(received_bytes_of(q));
   ibv_wc wc;
-  ibv_poll_cq(&cq_, 1, &wc);
+  ibv_poll_cq(&nic_.cq, 1, &wc);
 }
 
 // As the engine does it: prepared, taken by the transport, told.

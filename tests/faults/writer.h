@@ -4,6 +4,7 @@
 #define RAILWITNESS_TESTS_FAULTS_WRITER_H_
 
 #include "tests/faults/truth.h"
+#include "tests/plugin/verbs_provider.h"
 
 #include <infiniband/verbs.h>
 
@@ -57,9 +58,7 @@ class Writer {
 
   const Descriptor first_;
   Journal& journal_;
-  ibv_device device_{};
-  ibv_context context_{};
-  ibv_cq cq_{};
+  test::ContextOf<test::QuietProvider> nic_;
   std::vector<ibv_qp> queue_pairs_;
   std::vector<witness::Flow*> connections_;
   uint64_t posted_[kQueuePairs] = {}, completed_[kQueuePairs] = {};

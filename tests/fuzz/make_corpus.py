@@ -11,10 +11,14 @@ THREADS, RAILS, COMMS, FLOWS = 2, 2, 2, 3
 MAX32, MAX64 = 2**32 - 1, 2**64 - 1
 
 
-def writer(clock=1, threads=1, rails=1, comms=1, flows=2, alone=(0, 0), forward=0):
+def writer(clock=1, threads=1, rails=1, comms=1, flows=2, alone=(0, 0), forward=0, cost=b''):
     line = struct.pack('<8I', 42, clock, 1, 1, threads, rails, comms, flows)
-    line += struct.pack('<5QII', 0, 0, 3, *alone, 0x100, forward)
+    line += struct.pack('<5QII', 0, 0, 3, *alone, 0x100, forward) + cost
     return line.ljust(128, b'\0')
+
+
+def cost(ppm=2800, limit=20, detail=0, since=0):
+    return struct.pack('<2QIHHQ3I', 640, 9600, ppm, limit, detail, since, detail, 15, ppm)
 
 
 def identity(sequence=2, direction=1, role=1, rail=0):
@@ -70,7 +74,44 @@ def clear_to_send(count=2, slots=2):
     return struct.pack('<IHH', 5, count, 0) + struct.pack('<iIQ', 3, 0, 1 << 20) * slots
 
 
+def messages(*rows):
+    """Rows of (flags, subject, payload), as bus_fuzzer.cc reads them."""
+    return b''.join(struct.pack('<BBH', flags, len(subject), len(payload)) + subject + payload for flags, subject, payload in rows)
+
+
+def facts(name):
+    """A seed of the facts fuzzer: those are real ones, kept by hand."""
+    with open(os.path.join(sys.argv[1], 'facts', name), 'rb') as file:
+        return file.read()
+
+
+PING = (b'[{"id":7,"from_node":"host1","device":"rxe_0","to_node":"host2","to":{"device":"rxe_0","port":1,'
+        b'"gid":"0000:0000:0000:0000:0000:ffff:0a00:0002","qpn":17}}]')
+NODE = b'{"node":"host1","boot_id":"b","sequence":%d,"sidecar_start_mono_ns":5,"taken_mono_ns":%d}'
+OURS, REPLAYED, REQUEST, BY_NAME, A_SECOND = 4, 1, 2, 8, 2 << 4
+
 SEEDS = {
+    'bus': {
+        'two_seconds': messages(*[(OURS | A_SECOND, b'', facts('port_down'))] * 2),
+        'replayed_then_said': messages((OURS | REPLAYED, b'', NODE % (1, 10)), (OURS | A_SECOND, b'', NODE % (2, 20))),
+        'said_again': messages(*[(OURS, b'', NODE % (3, 10))] * 3),
+        'of_another_node': messages((BY_NAME, b'host2', NODE % (1, 10)), (0, b'railwitness.facts.host1', NODE % (1, 10))),
+        'node_with_wildcards': messages((OURS, b'', b'{"node":"a.b *>\\u00e9","sequence":1}')),
+        'two_sidecars': messages(*[(OURS | A_SECOND, b'', (NODE % (i, 10)).replace(b'"b"', b'"%d"' % (i % 2))) for i in range(1, 6)]),
+        'probe_request': messages((REQUEST, b'host1', PING), (REQUEST, b'host2', PING)),
+        'url': messages((0, b'', b'nats://user:secret@host:4222,tls://[::1]:4443')),
+        'url_with_two_secrets': messages((0, b'', b'user:secret@nats://other:word@host')),
+        'cut': messages((OURS, b'', facts('stopped')))[:-700], 'no_subject': messages((0, b'', b'')),
+    },
+    'knobs': {
+        'known': b'RAILWITNESS_MODE=chain:/opt/x.so\0RAILWITNESS_COST_MAX_PERMILLE=50\0RAILWITNESS_JOB=train 1\0PATH=/bin',
+        'misspelt': b'RAILWITNES_MODE=tap\0RAILWITNESS_SOKET=/x\0railwitness_job=a\0RAILWITNESS_COST_MAX=1\0RAILWITNESS_=',
+        'wrong_values': b'RAILWITNESS_COST_MAX_PERMILLE=1001\0RAILWITNESS_OFI_CONNECT_TIMEOUT=-1\0RAILWITNESS_OFI_WAIT=soon',
+        'unprintable': b'RAILWITNESS_\xff\n=\x1b[31m\0RAILWITNESS_MODE=\xe2\x80\xa6\n\0RAILWITNESS_JOB=\x01\xff/a:b',
+        'kubernetes': b'RAILWITNESS_SERVICE_HOST=10.0.0.1\0RAILWITNESS_PORT=tcp://10.0.0.1:1\0RAILWITNESS_NATS_PORT_4222_TCP=x',
+        'long': b'RAILWITNESS_SOCKET=/' + b'a' * 200 + b'\0RAILWITNESS_' + b'B' * 100 + b'=1\0RAILWITNESS_JOB=' + b'j' * 100,
+        'interfaces': b'RAILWITNESS_OFI_IFNAME=^=eth0,,lo\0NCCL_SOCKET_FAMILY=AF_INET6\0RAILWITNESS_OFI_WAIT=SPIN',
+    },
     'handshake': {
         'handle': handle(), 'handle_of_another_version': handle(version=9), 'handle_without_address': handle(family=0),
         'handle_with_nonsense': handle(group=0, requests=MAX32, provider=b'\xff\n' * 16),
@@ -91,6 +132,9 @@ SEEDS = {
         'completed_beyond_posted': segment(writer(), [identity()] * 2, [state(3, 8), state(0, MAX64 // 100)]),
         'rank_that_cannot_be': segment(writer(), [identity()], [state()], (-1, 2**31 - 1)),
         'name_without_end': segment(writer(), [identity()], [state()], name=b'\xff<script>' * 8),
+        'cost': segment(writer(cost=cost()), [identity()] * 2, [state()] * 2),
+        'counters_only': segment(writer(cost=cost(81000, 20, 1, 50_000_000_000)), [identity()] * 2, [state()] * 2),
+        'cost_of_nonsense': segment(writer(cost=b'\xff' * 48), [identity()] * 2, [state()] * 2),
         'cut': segment(writer(), [identity()] * 2, [])[:-60],
         'records': records(6),
         'records_at_the_end_of_counting': struct.pack('<QQ', MAX64, MAX64) + records(6)[16:],

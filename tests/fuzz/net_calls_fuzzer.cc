@@ -4,6 +4,7 @@
 //
 // What the engine gives NCCL is checked here, what it gives the transport there.
 #include "plugin/engine/engine.h"
+#include "plugin/witness/cost.h"
 #include "plugin/witness/memory.h"
 #include "plugin/witness/recorder.h"
 #include "tests/fuzz/loop_transport.h"
@@ -256,12 +257,15 @@ class Host {
   void rest() {
     const unsigned attributes[11] = {};
     int device = -1;
-    switch (in_.next() % 4) {
+    switch (in_.next() % 6) {
       case 0: return check(engine::set_attributes(contexts_.empty() ? nullptr : pick(contexts_)->context, attributes));
       case 1: return check(engine::make_virtual_device(&device, {2, {0, 1}}));
       case 2:  // a sidecar comes: the witness changes memory
         if (witness::is_started() && switches_++ < 3) witness::switch_memory(witness::map_private()), witness::settle(in_.one_in(2));
         return;
+      case 3: return witness::time_next_calls();
+      case 4:  // recording became too dear, or is no longer
+        return witness::record_in(in_.one_in(2) ? witness::Detail::kCounters : witness::Detail::kFull);
       default:
         if (switches_) witness::settle(false);
     }

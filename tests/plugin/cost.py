@@ -11,11 +11,14 @@ time of a connection is told on a machine that may be busy, which the budget is 
 import json
 import os
 import re
-import socket
 import subprocess
 import sys
 import tempfile
 import time
+
+TESTS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+sys.path.insert(0, f'{TESTS}/probes/sidecar')
+from sidecar_process import Sidecar  # noqa: E402
 
 SIZES = (8, 256, 4608)
 SEGMENTS = {8: 1, 256: 2, 4608: 5}  # the next one is asked for when three quarters of the lines are taken
@@ -27,56 +30,6 @@ def check(text, condition, detail=''):
     results.append(bool(condition))
     if not condition:
         print(f'wrong: {text} {detail}')
-
-
-class Sidecar:
-    def __init__(self, railwitness, folder, options=()):
-        self.socket, self.control = f'{folder}/sidecar.sock', f'{folder}/control.sock'
-        self.log = open(f'{folder}/sidecar.log', 'w')
-        self.process = subprocess.Popen(
-            [railwitness, 'sidecar', '--socket', self.socket, '--control-socket', self.control, '--lldp-command', '', *options],
-            stdout=self.log, stderr=self.log)
-        for _ in range(600):
-            if os.path.exists(self.control):
-                return
-            time.sleep(0.05)
-        raise SystemExit(f'sidecar does not start: {open(f"{folder}/sidecar.log").read()}')
-
-    def end(self):
-        self.process.terminate()
-        self.process.wait()
-        self.log.close()
-
-    def status(self):
-        text = open(f'/proc/{self.process.pid}/status').read()
-        return {'rss_kib': int(re.search(r'VmRSS:\s+(\d+)', text).group(1)),
-                'peak_kib': int(re.search(r'VmHWM:\s+(\d+)', text).group(1)),
-                'threads': int(re.search(r'Threads:\s+(\d+)', text).group(1)),
-                'descriptors': len(os.listdir(f'/proc/{self.process.pid}/fd'))}
-
-    def cpu_seconds(self):
-        fields = open(f'/proc/{self.process.pid}/stat').read().rsplit(')', 1)[1].split()
-        return (int(fields[11]) + int(fields[12])) / os.sysconf('SC_CLK_TCK')
-
-    def share(self, seconds=5):
-        """Of one core, while nothing happens but reading."""
-        before, start = self.cpu_seconds(), time.monotonic()
-        time.sleep(seconds)
-        return (self.cpu_seconds() - before) / (time.monotonic() - start)
-
-    def facts(self):
-        with socket.socket(socket.AF_UNIX) as control:
-            control.connect(self.control)
-            return json.loads(b''.join(iter(lambda: control.recv(1 << 16), b'')))
-
-    def seen(self):
-        """By pid: how many flows the sidecar reads; and how many are said to be unwitnessed in all."""
-        facts = self.facts()
-        flows = {p['pid']: len(p.get('flows', [])) for p in facts.get('processes', [])}
-        for note in facts.get('notes', []):  # facts hold 800 flows a node; the total is a note
-            if told := re.match(r'process (\d+) has (\d+) flows, of which', note):
-                flows[int(told.group(1))] = int(told.group(2))
-        return flows, sum(p.get('unwitnessed_flows', 0) for p in facts.get('processes', []))
 
 
 class Job:

@@ -7,6 +7,7 @@
 #include "plugin/tap/real_verbs.h"
 #include "plugin/witness/memory.h"
 #include "plugin/witness/recorder.h"
+#include "tests/plugin/verbs_provider.h"
 
 #include <infiniband/verbs.h>
 
@@ -50,20 +51,8 @@ struct FakeProvider {
 };
 
 // A device with one context.
-struct FakeContext {
-  ibv_device device{};
-  ibv_context context{};
-  ibv_cq cq{};
-
-  explicit FakeContext(const char* name = "fake_0") {
-    snprintf(device.name, sizeof device.name, "%s", name);
-    context.device = &device;
-    context.abi_compat = __VERBS_ABI_IS_EXTENDED;
-    context.ops.post_send = FakeProvider::post_send;
-    context.ops.post_recv = FakeProvider::post_recv;
-    context.ops.poll_cq = FakeProvider::poll_cq;
-    cq.context = &context;
-  }
+struct FakeContext : ContextOf<FakeProvider> {
+  explicit FakeContext(const char* name = "fake_0") : ContextOf(name) {}
 };
 
 struct FakeQp {
@@ -135,15 +124,15 @@ inline void refuse_parts() {
   witness::set_growth([](const witness::Memory&, bool, witness::Part&) { return false; });
 }
 
-inline const railwitness_state& state_of(uint32_t flow) { return *witness::lines_of(*witness::current(), flow).state; }
+inline const railwitness_state& state_of(uint32_t flow) { return *witness::lines_of(*witness::base(), flow).state; }
 inline const railwitness_identity& identity_of(uint32_t flow) {
-  return *witness::lines_of(*witness::current(), flow).identity;
+  return *witness::lines_of(*witness::base(), flow).identity;
 }
 inline const railwitness_record& record_of(uint32_t flow, uint64_t i) {
-  return witness::lines_of(*witness::current(), flow).records[i % witness::kRecords];
+  return witness::lines_of(*witness::base(), flow).records[i % witness::kRecords];
 }
-inline const railwitness_writer& writer() { return *witness::current()->writer; }
-inline const railwitness_control& event_of(uint64_t i) { return witness::current()->control[i % RAILWITNESS_CONTROL_CAPACITY]; }
+inline const railwitness_writer& writer() { return *witness::base()->writer; }
+inline const railwitness_control& event_of(uint64_t i) { return witness::base()->control[i % RAILWITNESS_CONTROL_CAPACITY]; }
 
 inline std::vector<railwitness_control> events_of_kind(int kind) {
   std::vector<railwitness_control> found;

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """Reads the machine code of the functions on the hot path: nothing in them may wait, lock, divide or leave.
 
-    hot_path.py PLUGIN            disassembles the built plugin
-    hot_path.py --self-test CC    compiles functions that break one rule each; every one must be found
+    hot_path.py PLUGIN ARCHIVE...    disassembles the built plugin, and what it is linked from
+    hot_path.py --self-test CC       compiles functions that break one rule each; every one must be found
 
 A function on the hot path calls the original once, through a pointer that it was given, and nothing else. What is rare
 leaves it through one of the exits below: functions that are compiled apart as cold ones and named `..._slowly` and the
-like. Ends with `hot path: N of M right`, exit 1 unless N = M.
+like. Whole files are held to one rule more: what stands in HOT_FILES divides nowhere. Ends with `hot path: N of M right`, exit 1 unless N = M.
 """
 import collections
 import dataclasses
@@ -35,21 +35,26 @@ HOT = (
     Hot(TAP + r'poll_cq<\d+, true>', 1, ('tap::(anonymous namespace)::note_poll',), SLOTS),
     Hot(TAP + r'note_poll<\d+, true>', 0, ('tap::note_completions',), SLOTS),
     Hot('railwitness::tap::note_completions', 0,
-        ('tap::(anonymous namespace)::note_one_slowly', 'tap::(anonymous namespace)::enter_thread', 'witness::read_mono_ticks')),
+        ('tap::(anonymous namespace)::note_one_slowly', 'tap::(anonymous namespace)::note_completions_slowly', 'witness::read_mono_ticks')),
     Hot('railwitness::tap::note_post_send_list', 0,
         ('tap::(anonymous namespace)::note_post_send_slowly', 'witness::make_room')),
-    Hot('railwitness::engine::isend', 1, ('engine::isend_slowly', 'engine::wait_slowly', 'engine::fail_post')),
+    Hot('railwitness::engine::isend', 1,
+        ('engine::isend_slowly', 'engine::(anonymous namespace)::note_not_taken', 'engine::fail_post')),
+    Hot(r'railwitness::engine::(anonymous namespace)::note_not_taken', 0),
     Hot('railwitness::engine::irecv', 1, ('engine::irecv_slowly', 'engine::fail_post')),
     Hot('railwitness::engine::test', 1, ('engine::complete_slowly', 'engine::fail_test')),
 )
+HOT_FILES = {'transfer.cc.o', 'progress.cc.o', 'wait.cc.o', 'witnessed.cc.o', 'context.cc.o', 'calls.cc.o'}
+DIVISION = re.compile(r'^(i?div[bwlq]?|[us]div)\b')
 FORBIDDEN = (
     ('a locked instruction', re.compile(r'^lock\b')),
     ('an exchange with memory, which locks', re.compile(r'^xchg\w*\s.*\(')),
-    ('a division', re.compile(r'^i?div[bwlq]?\b')),
+    ('a division', DIVISION),
     ('a system call', re.compile(r'^(syscall|sysenter|int)\b')),
     ('a fence', re.compile(r'^([mls]fence|cpuid|rdtscp|serialize)\b')),
 )
 BRANCH = re.compile(r'^(?:bnd )?(call|jmp|j\w+)\s+(.*)$')
+FILE = re.compile(r'^(\S.*):\s+file format')
 FUNCTION = re.compile(r'^([0-9a-f]+) <(.*)>:$')
 
 
@@ -60,15 +65,18 @@ def without_arguments(name):
 
 
 def disassemble(path):
-    """Instructions of each function; what the compiler laid apart as cold counts with its function."""
+    """Of each file (the members of an archive) the instructions of each function; what the compiler laid apart as cold
+    counts with its function."""
     run = subprocess.run(['objdump', '-dC', '--no-show-raw-insn', path], text=True, stdout=subprocess.PIPE, check=True)
-    functions, body = collections.defaultdict(list), None
+    files, functions, body = {}, {}, None
     for line in run.stdout.splitlines():
-        if start := FUNCTION.match(line):
+        if start := FILE.match(line):
+            functions, body = files.setdefault(start[1], collections.defaultdict(list)), None
+        elif start := FUNCTION.match(line):
             body = functions[without_arguments(start[2])]
         elif body is not None and '\t' in line:
             body.append(line.split('\t')[-1].split(' #')[0].strip())
-    return functions
+    return files
 
 
 def goes_out(instruction):
@@ -94,7 +102,7 @@ def faults_of(name, body, hot):
 
 
 def check(path, hot_list):
-    functions = disassemble(path)
+    [functions] = disassemble(path).values()
     right, wrong = 0, []
     for hot in hot_list:
         # The names are C++ with brackets; only \d+ in them is a pattern.
@@ -106,6 +114,16 @@ def check(path, hot_list):
             faults = faults_of(name, functions[name], hot)
             right += not faults
             wrong += [f'{name}: {f}' for f in faults]
+    return right, wrong
+
+
+def check_files(archives, hot_files):
+    files = {name: functions for archive in archives for name, functions in disassemble(archive).items()
+             if name in hot_files}
+    right, wrong = 0, [f'{name}: no archive has it, so the hot path is elsewhere' for name in sorted(hot_files - files.keys())]
+    for name, functions in files.items():
+        dividing = [f'{name}: {f} divides' for f, body in functions.items() if any(map(DIVISION.match, body))]
+        right, wrong = right + (not dividing), wrong + dividing
     return right, wrong
 
 
@@ -139,6 +157,11 @@ def self_test(compiler):
                 wrong.append(f'{name}: expected {expected}, found {faults}')
         _, faults = check(library, (Hot('is_not_there', 1),))
         right, wrong = right + bool(faults), wrong + ([] if faults else ['a function that is not there is not missed'])
+        subprocess.run([compiler, '-std=gnu11', '-O2', '-c', '-o', f'{folder}/bad.o', file], check=True)
+        subprocess.run(['ar', 'rc', f'{folder}/bad.a', f'{folder}/bad.o'], check=True)
+        _, faults = check_files([f'{folder}/bad.a'], {'bad.o', 'gone.o'})
+        expected = ['gone.o: no archive has it, so the hot path is elsewhere', 'bad.o: divides divides']
+        right, wrong = right + (faults == expected), wrong + ([] if faults == expected else [f'of an archive: {faults}'])
     return right, wrong
 
 
@@ -147,6 +170,8 @@ def main():
         right, wrong = self_test(sys.argv[2])
     else:
         right, wrong = check(sys.argv[1], HOT)
+        in_files = check_files(sys.argv[2:], HOT_FILES)
+        right, wrong = right + in_files[0], wrong + in_files[1]
     print(''.join(f'wrong: {w}\n' for w in wrong), end='')
     print(f'hot path: {right} of {right + len(wrong)} right')
     return 1 if wrong or not right else 0

@@ -28,7 +28,7 @@ TAP = [('poll_cq, empty', 0, 12, 1), ('post_send, 1 request, signalled', 1, 90, 
        ('post_recv, 1 request', 4, 60, 1), ('poll_cq, 1 send done', 5, 90, 1), ('poll_cq, 4 sends done', 6, 360, 4),
        ('poll_cq, 1 receive done', 7, 90, 1), ('post_send + poll_cq, 1 send done', 8, 180, 2)]
 # enum Net of bench/micro/net_events.h.
-NET = [('isend', 0, 45, 1), ('isend, not taken', 1, 90, 1), ('irecv', 2, 45, 1), ('irecv, not taken', 3, 45, 1),
+NET = [('isend', 0, 45, 1), ('isend, not taken', 1, 45, 1), ('irecv', 2, 45, 1), ('irecv, not taken', 3, 45, 1),
        ('test, not done', 4, 45, 1), ('test, send done', 5, 45, 1), ('test, receive done', 6, 45, 1),
        ('isend + test, nothing else outstanding', 7, 95, 2)]
 

@@ -12,8 +12,8 @@ struct Poster {
   explicit Poster(uint32_t qpn) : flow(witness::open_flow(qpn, false)) {}
 
   void enter() {
-    if (witness::this_thread.memory != witness::current()) witness::enter_thread();
-    if (flow->memory == witness::current()) return;
+    if (witness::this_thread.memory != witness::base()) witness::enter_thread();
+    if (flow->memory == witness::base()) return;
     if (!flow->memory)
       witness::settle_role(*flow, RAILWITNESS_DIRECTION_SEND, RAILWITNESS_ROLE_DATA, witness::ticks());
     else

@@ -39,7 +39,7 @@
 
 #define RAILWITNESS_SEGMENT_MAGIC 0x304745534E575752ull /* "RWWNSEG0" */
 #define RAILWITNESS_ABI_MAJOR 0 /* a reader or writer of another major refuses */
-#define RAILWITNESS_ABI_MINOR 3 /* a larger minor is read by its known part; 2: net calls, 3: further segments */
+#define RAILWITNESS_ABI_MINOR 4 /* a larger minor is read by its known part; 2: net calls, 3: further segments, 4: cost */
 
 #define RAILWITNESS_RECORDS_PER_FLOW 128
 #define RAILWITNESS_HISTOGRAM_BUCKETS 64
@@ -105,6 +105,11 @@ enum railwitness_attach {
   RAILWITNESS_ATTACH_OFI = 5,   /* net calls, over our own libfabric transport */
 };
 
+enum railwitness_detail {
+  RAILWITNESS_DETAIL_FULL = 0,
+  RAILWITNESS_DETAIL_COUNTERS = 1, /* counts go on; stamps are coarse, histograms stand still */
+};
+
 struct railwitness_writer {
   uint32_t pid;    /* as the writer sees itself; for display, the sidecar uses SO_PEERCRED */
   uint32_t clock;  /* enum railwitness_clock */
@@ -116,13 +121,24 @@ struct railwitness_writer {
   uint32_t flows; /* of this part */
   /* The rest is of the whole process and lies in part 0. */
   uint64_t unwitnessed_flows;  /* queue pairs that found no line anybody reads, and have found none since */
-  uint64_t unwitnessed_events; /* posts and completions that belong to no line */
+  uint64_t unwitnessed_events; /* posts, completions and errors that belong to no line */
   uint64_t control_reserved;   /* events claimed in the control ring, ever */
   uint64_t alone_begin_ticks;  /* the last span without a sidecar: since when (its loss, or the start), 0 never */
   uint64_t alone_end_ticks;    /* and when the next one took over */
   uint32_t plugin_version;     /* major << 16 | minor << 8 | patch */
   uint32_t copied_forward;     /* 1: lines were taken over from an earlier segment */
-  uint8_t reserved[128 - 80];
+  /* What recording takes, measured once a second; since minor 4. */
+  uint64_t cost_events;       /* events that were timed, ever: a post, a receive posted, a completion each */
+  uint64_t cost_ticks;        /* and what they took */
+  uint32_t cost_ppm;          /* of the time of the threads that call: what full recording took in the last second, or would
+                                 have taken */
+  uint16_t cost_max_permille; /* more than this for some seconds: counters only; 0: no limit */
+  uint16_t detail;            /* enum railwitness_detail */
+  uint64_t detail_since_ticks; /* when `detail` changed last; 0: never */
+  uint32_t detail_reductions;  /* how often it changed to counters only */
+  uint32_t cost_event_ticks;   /* of an event, in the last second; 0: none was timed */
+  uint32_t detail_ppm;         /* cost_ppm when `detail` changed last */
+  uint8_t reserved[128 - 124];
 };
 
 struct railwitness_thread { /* one line per thread that calls; plain counters, the reader times their change */
@@ -271,6 +287,8 @@ enum railwitness_control_kind { /* never renumbered */
   RAILWITNESS_CONTROL_SIDECAR_FOUND = 11,
   RAILWITNESS_CONTROL_COMM_OPENED = 12, /* value[0] comm hash, [1] rank */
   RAILWITNESS_CONTROL_COMM_CLOSED = 13,
+  RAILWITNESS_CONTROL_DETAIL_REDUCED = 14, /* counters only; value[0] cost_ppm, [1] cost_max_permille, [2] cost_event_ticks */
+  RAILWITNESS_CONTROL_DETAIL_RESTORED = 15, /* the same values */
 };
 
 struct railwitness_control { /* event i lies at i % control_capacity */
@@ -292,6 +310,13 @@ RAILWITNESS_ASSERT(offsetof(struct railwitness_segment_header, writer_offset) ==
 RAILWITNESS_ASSERT(offsetof(struct railwitness_segment_header, boot_id) == 136, "boot id follows the offsets");
 RAILWITNESS_ASSERT(sizeof(struct railwitness_writer) == 128, "writer is two lines");
 RAILWITNESS_ASSERT(offsetof(struct railwitness_writer, unwitnessed_flows) == 32, "writer counters");
+RAILWITNESS_ASSERT(offsetof(struct railwitness_writer, cost_events) == 80, "cost of the witness");
+RAILWITNESS_ASSERT(offsetof(struct railwitness_writer, cost_ppm) == 96, "cost of the last second");
+RAILWITNESS_ASSERT(offsetof(struct railwitness_writer, cost_max_permille) == 100, "budget");
+RAILWITNESS_ASSERT(offsetof(struct railwitness_writer, detail) == 102, "detail");
+RAILWITNESS_ASSERT(offsetof(struct railwitness_writer, detail_since_ticks) == 104, "since when");
+RAILWITNESS_ASSERT(offsetof(struct railwitness_writer, cost_event_ticks) == 116, "cost of an event");
+RAILWITNESS_ASSERT(offsetof(struct railwitness_writer, detail_ppm) == 120, "why");
 RAILWITNESS_ASSERT(sizeof(struct railwitness_thread) == 64, "thread is one line");
 RAILWITNESS_ASSERT(sizeof(struct railwitness_rail) == 128, "rail is two lines");
 RAILWITNESS_ASSERT(offsetof(struct railwitness_rail, gid) == 80, "gid of a rail");

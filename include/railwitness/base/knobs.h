@@ -65,6 +65,10 @@ inline constexpr Knob kAll[] = {
      "mode ofi: how long a connection may take to be made before it is an error; 0: for ever"},
     {"RAILWITNESS_OFI_WAIT", kJob, Type::kChoice, "auto", "", 0, 0, "auto|spin|sleep", "0.1.0",
      "mode ofi: what a progress thread does while nothing happens; auto: sleep a little where others want the processor"},
+    {"RAILWITNESS_COST_MAX_PERMILLE", kJob, Type::kNumber, "20", "permille", 0, 1'000, "", "0.1.0",
+     "how much of the time of the threads that call us (NCCL's proxies, which poll for as long as they have work) recording "
+     "may take, on average over those that called in a second; above it only counters are kept until it would be half of "
+     "that again; 0: any"},
     // On the node and in the fleet.
     {"RAILWITNESS_CONTROL_SOCKET", kSidecar | kLs | kDoctor, Type::kSocket, "/run/railwitness/control.sock", "", 0, 0,
      "", "0.1.0", "socket where the sidecar answers `railwitness ls`"},

@@ -4,6 +4,7 @@
 
 #include "probes/fabric/readers/text.h"
 #include "probes/model/json_text.h"
+#include "probes/model/printable.h"
 
 namespace railwitness::fabric {
 

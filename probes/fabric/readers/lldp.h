@@ -23,6 +23,10 @@
 
 namespace railwitness::fabric {
 
+// The way out where lldpd's command fails. Debian lets root and the group adm run lldpctl.
+inline constexpr std::string_view kLldpWayOut =
+    "install and start lldpd, and let the sidecar's user run lldpctl (Debian: root or group adm)";
+
 // One edge per interface that has a neighbour, with netdev, switch and switch port (device and port: join_rails()).
 // json and json0. Malformed input is an error that names member and position. At most 1 MiB.
 absl::StatusOr<std::vector<model::Edge>> parse_lldp_json(std::string_view json);

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "probes/model/json_text.h"
+#include "probes/model/printable.h"
 
 namespace railwitness::fabric {
 namespace {

@@ -10,6 +10,7 @@
 #include "probes/fabric/readers/json_input.h"
 #include "probes/fabric/readers/text.h"
 #include "probes/model/json_text.h"
+#include "probes/model/printable.h"
 
 namespace railwitness::fabric {
 namespace {

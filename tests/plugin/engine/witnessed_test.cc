@@ -369,6 +369,35 @@ TEST_F(Witnessed, AConnectionThatFoundNoLineTakesOneWithItsFirstPostThereafter) 
   EXPECT_EQ(state_of(late.recv).received_bytes, 55u);
 }
 
+// Where neither flow nor state can tell it, the process' events do.
+TEST_F(Witnessed, ErrorsOfAConnectionWithoutALineAreCountedAndNamed) {
+  take_all_lines();
+  const Pair p = connect();
+  const witness::Memory& m = *witness::current();
+  void* request = send(p, 1);
+  ASSERT_NE(request, nullptr);
+  EXPECT_EQ(m.writer->unwitnessed_events, 1u);
+  const uint64_t events = m.writer->control_reserved;
+  fake.result = nccl::kRemoteError;
+  int done = 0;
+  EXPECT_EQ(engine::test(request, &done, bytes), nccl::kRemoteError);
+  EXPECT_EQ(m.writer->unwitnessed_events, 2u);
+  void* none = nullptr;
+  EXPECT_EQ(engine::isend(p.send, nullptr, 1, 0, nullptr, nullptr, &none), nccl::kRemoteError);
+  EXPECT_EQ(m.writer->unwitnessed_events, 3u);
+  ASSERT_EQ(m.writer->control_reserved, events + 2);
+  for (uint64_t i = events; i < events + 2; i++) {
+    const railwitness_control& event = m.control[i & (m.control_capacity - 1)];
+    EXPECT_EQ(event.kind, RAILWITNESS_CONTROL_ERROR_COMPLETION);
+    EXPECT_EQ(event.value[0], static_cast<uint64_t>(nccl::kRemoteError));
+    EXPECT_EQ(event.rail, witness::find_rail("fake0", 1));
+    EXPECT_EQ(event.qpn, static_cast<engine::Connection*>(p.send)->awaited->number);
+  }
+  for (int i = 0; i < 9; i++) (void)engine::isend(p.send, nullptr, 1, 0, nullptr, nullptr, &none);
+  EXPECT_EQ(m.writer->unwitnessed_events, 12u);
+  EXPECT_EQ(m.writer->control_reserved, events + 4) << "the rest are its echo";
+}
+
 TEST_F(Witnessed, AConnectionTakesItsLineWithNothingOutstandingSoThatPostsAndCompletionsAgree) {
   take_all_lines();
   const Pair p = connect();

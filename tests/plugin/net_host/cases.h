@@ -17,6 +17,7 @@ std::vector<Case> thread_cases();    // service and progress threads, several co
 std::vector<Case> abort_cases();     // aborts, errors, peers that die
 std::vector<Case> forward_cases();   // what a chain passes on
 std::vector<Case> collnet_cases();
+std::vector<Case> misuse_cases();    // what NCCL never does
 std::vector<Case> cycle_cases();     // nothing is left behind
 
 // When a case applies.

@@ -19,7 +19,7 @@ namespace {
 std::vector<Case> all_cases() {
   std::vector<Case> all;
   for (const auto& some : {life_cases(), silent_cases(), connect_cases(), data_cases(), thread_cases(), abort_cases(),
-                           forward_cases(), collnet_cases(), cycle_cases()})
+                           forward_cases(), collnet_cases(), misuse_cases(), cycle_cases()})
     all.insert(all.end(), some.begin(), some.end());
   return all;
 }

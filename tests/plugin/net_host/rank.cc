@@ -1,5 +1,7 @@
 #include "tests/plugin/net_host/rank.h"
 
+#include "railwitness/base/clock.h"
+
 #include <cerrno>
 #include <cstdarg>
 #include <cstdio>
@@ -11,7 +13,6 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 namespace railwitness::net_host {
@@ -49,11 +50,7 @@ void skip(const char* reason) {
   _exit(kSkip);
 }
 
-double now_s() {
-  timespec t{};
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
-}
+double now_s() { return static_cast<double>(read_clock_ns(CLOCK_MONOTONIC)) / 1e9; }
 
 void nap_us(int microseconds) { usleep(static_cast<useconds_t>(microseconds)); }
 

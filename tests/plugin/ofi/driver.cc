@@ -12,6 +12,7 @@
 #include <mutex>
 
 #include <gtest/gtest.h>
+#include <malloc.h>
 #include <unistd.h>
 
 // What libfabric itself never frees: see ManyConnectionsLeaveNothingBehind. Our own objects are counted there.
@@ -154,6 +155,8 @@ long resident_kb() {
   std::ifstream("/proc/self/statm") >> size >> pages;
   return pages * (sysconf(_SC_PAGESIZE) / 1024);
 }
+
+long heap_bytes() { return static_cast<long>(mallinfo2().uordblks); }
 
 double seconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();

@@ -46,6 +46,7 @@ Result wait_for_error(const std::function<Result()>& call, double* after);
 bool uses(const char* provider);  // whether RAILWITNESS_OFI_PROVIDER has it in its name
 int open_descriptors();
 long resident_kb();
+long heap_bytes();  // in use
 double seconds();
 
 }  // namespace railwitness::ofi_test

@@ -54,6 +54,12 @@ class AKilledPeer : public testing::Test {
     };
   }
 
+  void kill_and_expect_error_of(void* request, PeerProcess* peer) {
+    const std::string name = process(*peer);
+    peer->kill();
+    expect_error_that_names(name, until_done(request));
+  }
+
   void* context_ = nullptr;
 };
 
@@ -95,9 +101,7 @@ TEST_F(AKilledPeer, InTheMidstOfALargeSendIsAnErrorOfIt) {
   void* request = send_until_taken(pair, out.data(), out.size(), 0);
   ASSERT_NE(request, nullptr);
   move_some(request);
-  const std::string name = process(peer);
-  peer.kill();
-  expect_error_that_names(name, until_done(request));
+  kill_and_expect_error_of(request, &peer);
   transport().close_send(pair.send);
 }
 
@@ -109,9 +113,7 @@ TEST_F(AKilledPeer, InTheMidstOfALargeReceiveIsAnErrorOfIt) {
   void* request = receive(pair, in.data(), in.size(), 0);
   wait_until_there(&peer);
   move_some(request);
-  const std::string name = process(peer);
-  peer.kill();
-  expect_error_that_names(name, until_done(request));
+  kill_and_expect_error_of(request, &peer);
   transport().close_recv(pair.receive);
 }
 
@@ -122,9 +124,7 @@ TEST_F(AKilledPeer, ThatHasSentNothingIsAnErrorOfTheReceiveThatWaits) {
   std::vector<uint8_t> in(100);
   void* request = receive(pair, in.data(), in.size(), 0);
   for (const double start = seconds(); seconds() - start < 0.5;) ASSERT_FALSE(test_once(request, nullptr));
-  const std::string name = process(peer);
-  peer.kill();
-  expect_error_that_names(name, until_done(request));
+  kill_and_expect_error_of(request, &peer);
   transport().close_recv(pair.receive);
 }
 

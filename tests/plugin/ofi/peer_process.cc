@@ -1,8 +1,9 @@
 #include "tests/plugin/ofi/peer_process.h"
 
+#include "railwitness/base/clock.h"
+
 #include <csignal>
 #include <cstdlib>
-#include <ctime>
 #include <filesystem>
 #include <string>
 
@@ -154,9 +155,8 @@ void* connect_as_peer() {
 }
 
 void work() {
-  timespec t{};
-  do clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-  while (static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_nsec) / 1e9 < kWorkS);
+  while (static_cast<double>(read_clock_ns(CLOCK_THREAD_CPUTIME_ID)) / 1e9 < kWorkS) {
+  }
 }
 
 void play(Task task) {

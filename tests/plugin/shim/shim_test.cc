@@ -2,6 +2,10 @@
 #include "plugin/shim/wiring.h"
 #include "plugin/witness/recorder.h"
 #include "railwitness/nccl/net_v11.h"
+#include "railwitness/nccl/profiler_v1.h"
+#include "railwitness/nccl/profiler_v2.h"
+#include "railwitness/nccl/profiler_v3.h"
+#include "railwitness/nccl/profiler_v4.h"
 #include "railwitness/nccl/profiler_v5.h"
 
 #include <gtest/gtest.h>
@@ -10,7 +14,13 @@
 #include <string>
 
 extern "C" railwitness::nccl::NetV11 ncclNetPlugin_v11;
-extern "C" const railwitness::nccl::ProfilerV5 ncclProfiler_v5;
+extern "C" {
+extern const railwitness::nccl::ProfilerV1 ncclProfiler_v1;
+extern const railwitness::nccl::ProfilerV2 ncclProfiler_v2;
+extern const railwitness::nccl::ProfilerV3 ncclProfiler_v3;
+extern const railwitness::nccl::ProfilerV4 ncclProfiler_v4;
+extern const railwitness::nccl::ProfilerV5 ncclProfiler_v5;
+}
 
 namespace railwitness {
 
@@ -81,6 +91,52 @@ TEST(Profiler, RecordsTheCommunicatorAndAsksForNoEvents) {
   EXPECT_EQ(ncclProfiler_v5.record_event_state(nullptr, 0, nullptr), nccl::kSuccess);
   EXPECT_EQ(ncclProfiler_v5.finalize(context), nccl::kSuccess);
   EXPECT_EQ(c.open, 2u);
+}
+
+TEST(Profiler, OfV4KnowsTheCommunicatorToo) {
+  witness::forget_everything();
+  witness::start(witness::map_private());
+  void* context = nullptr;
+  int mask = -1;
+  const int lates_before = lates;
+  ASSERT_EQ(ncclProfiler_v4.init(&context, &mask, "world", 0xFEED, 2, 16, 5, logger), nccl::kSuccess);
+  EXPECT_EQ(mask, 0);
+  EXPECT_EQ(lates, lates_before + 1);
+  const railwitness_comm& c = witness::current()->comms[0];
+  EXPECT_EQ(c.comm_hash, 0xFEEDu);
+  EXPECT_EQ(c.rank, 5);
+  EXPECT_EQ(c.nranks, 16);
+  EXPECT_EQ(c.nnodes, 2);
+  EXPECT_STREQ(c.name, "world");
+  EXPECT_EQ(ncclProfiler_v4.finalize(context), nccl::kSuccess);
+  EXPECT_EQ(c.open, 2u);
+}
+
+// v1 to v3: no communicator is named, but the moment is the same, and nothing is asked for.
+template <typename Table>
+void begin_nameless(const Table& table) {
+  witness::forget_everything();
+  witness::start(witness::map_private());
+  void *context = nullptr, *handle = &context;
+  int mask = -1;
+  const int lates_before = lates;
+  ASSERT_EQ(table.init(&context, &mask), nccl::kSuccess);
+  EXPECT_STREQ(table.name, "railwitness");
+  EXPECT_NE(context, nullptr) << "NCCL would not call finalize";
+  EXPECT_EQ(mask, 0);
+  EXPECT_EQ(lates, lates_before + 1);
+  EXPECT_EQ(table.start_event(context, &handle, nullptr), nccl::kSuccess);
+  EXPECT_EQ(handle, nullptr);
+  EXPECT_EQ(table.stop_event(nullptr), nccl::kSuccess);
+  EXPECT_EQ(table.record_event_state(nullptr, 0, nullptr), nccl::kSuccess);
+  EXPECT_EQ(table.finalize(context), nccl::kSuccess);
+  EXPECT_EQ(witness::current()->writer->comms, 0u);
+}
+
+TEST(Profiler, BeforeV4GivesTheMomentToAttachLate) {
+  begin_nameless(ncclProfiler_v1);
+  begin_nameless(ncclProfiler_v2);
+  begin_nameless(ncclProfiler_v3);
 }
 
 TEST(Profiler, WhenOffStillHasAContext) {

@@ -50,6 +50,7 @@ TEST(Subjects, UrlsThatCannotBeOneAreRefusedWithTheReason) {
 
 TEST(Subjects, SecretsAreNotShown) {
   EXPECT_EQ(shown_url("nats://user:secret@host:4222"), "nats://host:4222");
+  EXPECT_EQ(shown_url("user:secret@nats://other:secret@host"), "host") << "a scheme in the middle is none";
   EXPECT_THAT(std::string(check_url("http://user:secret@host").message()), testing::Not(HasSubstr("secret")));
 }
 

@@ -222,6 +222,16 @@ TEST(Ls, AProcessThatIsGoneKeepsItsJobAndTheRankItHad) {
   EXPECT_THAT(tables(node, false), testing::ContainsRegex("gone .* train +2/8"));
 }
 
+TEST(Ls, SaysWhatRecordingCostsAndWhereOnlyCountersAreKept) {
+  model::NodeFacts node = facts();
+  EXPECT_THAT(tables(node, false), HasSubstr("COST"));
+  EXPECT_THAT(tables(node, false), Not(HasSubstr(" %")));
+  node.processes[0].witness_cost.emplace().ppm = 2780;
+  EXPECT_THAT(tables(node, false), HasSubstr("  0.28 %  "));
+  node.processes[0].witness_cost->counters_only = true;
+  EXPECT_THAT(tables(node, false), HasSubstr("  (0.28 %) counters only  "));
+}
+
 TEST(Ls, EmptyNodeSaysWhatIsMissing) {
   model::NodeFacts empty;
   empty.node = "n";
@@ -377,13 +387,15 @@ TEST(Correlator, WhatWasSaidBeforeItListenedIsNoNews) {
 
 class FakeBus final : public bus::FleetBus {
  public:
-  bus::Connection connection() const override { return bus::Connection::kConnected; }
-  std::string problem() const override { return problem_; }
+  bus::State state() const override {
+    return {problem_.empty() ? bus::Connection::kConnected : bus::Connection::kConnecting, problem_};
+  }
   std::vector<model::Heard> take_facts() override {
     std::vector<model::Heard> heard = two_nodes(++sequence_, wait_);
     heard.resize(nodes_);
     if (two_voices_ && nodes_ > 1) heard[1].facts.boot_id = sequence_ % 2 == 0 ? "a" : "b";
     if (is_old_) heard.back().age_ns = kBeforeListeningNs;
+    for (; forged_ > 0; --forged_) heard.emplace_back().facts.node = "forged-" + std::to_string(forged_);
     return heard;
   }
   uint64_t malformed() const override { return malformed_; }
@@ -395,7 +407,7 @@ class FakeBus final : public bus::FleetBus {
   std::string problem_;
   double wait_ = 3;
   uint64_t sequence_ = 0, malformed_ = 0;
-  size_t nodes_ = 2;
+  size_t nodes_ = 2, forged_ = 0;  // names of no node, said once
   bool two_voices_ = false, is_old_ = false;
   std::vector<std::string> published_;
 };
@@ -463,6 +475,7 @@ TEST(Correlate, SilenceIsFourUnlessEveryNodeWasHeard) {
            {"no node speaks", [](FakeBus& bus) { bus.nodes_ = 1, bus.is_old_ = true; }, std::nullopt},
            {"nothing from host1", [](FakeBus& bus) { bus.is_old_ = true; }, std::nullopt},
            {"two sidecars call themselves host1", [](FakeBus& bus) { bus.two_voices_ = true; }},
+           {"more than 16384 node names are said on the bus", [](FakeBus& bus) { bus.forged_ = Correlator::kMaxNodes; }},
            {"3 messages could not be read", [](FakeBus& bus) { bus.malformed_ = 3; }},
            {"stopped before 0.4 s were over", [](FakeBus&) {}, 2, true}}) {
     FakeBus bus;

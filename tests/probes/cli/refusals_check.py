@@ -19,6 +19,9 @@ import sys
 import tempfile
 import time
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / 'sidecar'))
+from sidecar_process import Sidecar  # noqa: E402
+
 source, program, clock_library = pathlib.Path(sys.argv[1]), sys.argv[2], sys.argv[3]
 header = (source / 'include/railwitness/abi/segment.h').read_text()
 MAJOR, MINOR = (int(re.search(rf'define RAILWITNESS_ABI_{word} (\d+)', header)[1]) for word in ('MAJOR', 'MINOR'))
@@ -83,22 +86,19 @@ def notes_become(control, wanted):
 
 def main():
     with tempfile.TemporaryDirectory() as folder:
-        sockets, control, clock = f'{folder}/sidecar', f'{folder}/control', pathlib.Path(folder, 'clock')
+        clock = pathlib.Path(folder, 'clock')
         clock.write_text('0')
         env = {'PATH': os.environ['PATH'], 'HOME': folder, 'LD_PRELOAD': clock_library, 'LATER_CLOCK': str(clock)}
-        command = [program, 'sidecar', '--socket', sockets, '--control-socket', control, '--max-processes', '4', '--lldp-command', '']
-        with subprocess.Popen(command, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as sidecar:
-            try:
-                run(sockets, control, clock)
-            finally:
-                sidecar.terminate()
-                log = sidecar.stderr.read()
+        sidecar = Sidecar(program, folder, '--max-processes', '4', env=env)
+        try:
+            run(sidecar.socket, sidecar.control, clock)
+        finally:
+            sidecar.end()
+        log = sidecar.log()
     check('the refusal is logged once each time it begins', log.count(NOTES['seat']) == 2, log)
 
 
 def run(sockets, control, clock):
-    while not os.path.exists(control):
-        time.sleep(0.05)
     check('no note at first', *notes_become(control, set()))
     jobs = [Job(sockets) for _ in range(3)]
     check('three processes of one user get a segment', all(job.answers == [OK] for job in jobs), [j.answers for j in jobs])

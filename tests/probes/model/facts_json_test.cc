@@ -5,6 +5,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "probes/model/json_text.h"
+#include "probes/model/printable.h"
 #include "probes/model/words.h"
 
 namespace railwitness::model {
@@ -55,6 +56,7 @@ NodeFacts full_facts() {
   process.unwitnessed_events = 10;
   process.alone_begin_mono_ns = 11;
   process.alone_end_mono_ns = 12;
+  process.witness_cost = WitnessCost{1, 2, 3, 4, true, 5, 6, 7};
   process.segment_problem = "size shrank";
   process.comms.push_back({0xDEADBEEFCAFEF00D, 3, 8, 2, false, "world"});
   process.threads.push_back({43, 1, 2, 3, 4});
@@ -102,7 +104,8 @@ TEST(FactsJson, EveryMemberSurvivesTheRoundTrip) {
   // A member that the writer forgets would survive as its default: count them.
   const auto json = parse_bounded_json(text, {});
   EXPECT_EQ((*json)["processes"][0]["flows"][0].size(), 27u);
-  EXPECT_EQ((*json)["processes"][0].size(), 18u);
+  EXPECT_EQ((*json)["processes"][0].size(), 19u);
+  EXPECT_EQ((*json)["processes"][0]["witness_cost"].size(), 8u);
   EXPECT_EQ((*json)["rails"][0].size(), 13u);
   EXPECT_EQ((*json)["ping_ports"][0].size(), 6u);
   EXPECT_EQ((*json)["edges"][0].size(), 10u);

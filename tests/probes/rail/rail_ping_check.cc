@@ -9,7 +9,6 @@
 // `ping` prints "DEVICE sent 3 received 3 rtt_us 120" or "DEVICE problem ..." a device, and always exits 0 if all of
 // them ended: what a healthy or a dead rail must show is for the script to say.
 #include <poll.h>
-#include <time.h>
 
 #include <cstdio>
 #include <cstdlib>
@@ -19,19 +18,15 @@
 #include <vector>
 
 #include "probes/rail/ping_service.h"
+#include "railwitness/base/clock.h"
 
 namespace {
 
+using railwitness::now_mono_ns;
 using railwitness::model::Ping;
 using railwitness::model::PingPort;
 using railwitness::model::PingRequest;
 using railwitness::rail::PingService;
-
-int64_t now_mono_ns() {
-  timespec now{};
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
-}
 
 void wait_for(const PingService& service) {
   pollfd event{service.poll_fd(), POLLIN, 0};

@@ -5,13 +5,13 @@
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <cstring>
 
 #include "probes/rail/message.h"
 #include "probes/rail/ping_service.h"
+#include "railwitness/base/clock.h"
 
 namespace railwitness::rail {
 namespace {
@@ -20,12 +20,6 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::SizeIs;
-
-int64_t now() {
-  timespec at{};
-  clock_gettime(CLOCK_MONOTONIC, &at);
-  return int64_t{at.tv_sec} * 1'000'000'000 + at.tv_nsec;
-}
 
 class UdpPing : public testing::Test {
  protected:
@@ -49,10 +43,10 @@ class UdpPing : public testing::Test {
   }
   // Both services run until the probe has ended.
   model::Ping run(const model::PingRequest& request) {
-    EXPECT_TRUE(asking_.start(request, now()).ok());
+    EXPECT_TRUE(asking_.start(request, now_mono_ns()).ok());
     for (int i = 0; i < 400; ++i) {
-      answering_.tick(now());
-      const auto ended = asking_.tick(now());
+      answering_.tick(now_mono_ns());
+      const auto ended = asking_.tick(now_mono_ns());
       if (!ended.empty()) return ended[0];
       pollfd events[2] = {{asking_.poll_fd(), POLLIN, 0}, {answering_.poll_fd(), POLLIN, 0}};
       poll(events, 2, 20);
@@ -121,7 +115,7 @@ TEST_F(UdpPing, StrangersPacketsAreIgnored) {
   std::memcpy(longer, ping.data(), ping.size());
   send_bytes(longer, sizeof(longer));
   close(stranger);
-  answering_.tick(now());
+  answering_.tick(now_mono_ns());
   EXPECT_EQ(answering_.answered(), 0u);
   EXPECT_EQ(run(request("host1")).received, PingService::kPackets) << "and it goes on";
 }
@@ -133,7 +127,7 @@ TEST_F(UdpPing, AnswersAreBoundedInAnySecond) {
   to.sin_port = htons(answering_.ports().at(0).udp_port);
   to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   const auto ping = encode_message({MessageKind::kPing, 0, 7, 1, "host0", "host1"});
-  const int64_t moment = now();
+  const int64_t moment = now_mono_ns();
   for (int i = 0; i < 3000; ++i) {
     sendto(stranger, ping.data(), ping.size(), 0, reinterpret_cast<const sockaddr*>(&to), sizeof(to));
     if (i % 50 == 49) answering_.tick(moment);

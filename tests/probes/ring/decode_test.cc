@@ -203,6 +203,41 @@ TEST(DecodeSegment, GivesNoTimesForAClockItDoesNotKnow) {
   EXPECT_FALSE(segment.decode().flows.at(0).facts.oldest_post_mono_ns.has_value());
 }
 
+TEST(DecodeSegment, TellsWhatThePluginSaysOfItsOwnCost) {
+  HandSegment segment;
+  EXPECT_FALSE(segment.decode().witness_cost) << "a plugin of before minor 4 says nothing";
+  railwitness_writer& w = segment.writer();
+  w.cost_events = 640;
+  w.cost_ppm = 1234;
+  w.cost_max_permille = 20;
+  w.cost_event_ticks = 48;
+  EXPECT_FALSE(segment.decode().witness_cost->counters_only);
+  EXPECT_FALSE(segment.decode().witness_cost->since_mono_ns);
+  w.detail = RAILWITNESS_DETAIL_COUNTERS;
+  w.detail_since_ticks = ticks_at(kNow - kSecond);
+  w.detail_ppm = 55'000;
+  w.detail_reductions = 3;
+  const model::WitnessCost cost = *segment.decode().witness_cost;
+  EXPECT_EQ(cost.events, 640u);
+  EXPECT_EQ(cost.ppm, 1234u);
+  EXPECT_EQ(cost.max_permille, 20u);
+  EXPECT_EQ(cost.event_ns, static_cast<uint32_t>(48 * test_bounds().rate.ns_per_tick));
+  EXPECT_TRUE(cost.counters_only);
+  EXPECT_EQ(cost.since_ppm, 55'000u);
+  EXPECT_EQ(cost.reductions, 3u);
+  EXPECT_NEAR(static_cast<double>(*cost.since_mono_ns), static_cast<double>(kNow - kSecond), 1000);
+}
+
+TEST(DecodeSegment, BelievesNoCostBeyondWhatThereCanBe) {
+  HandSegment segment;
+  memset(&segment.writer().cost_events, 0xff, offsetof(railwitness_writer, reserved) - offsetof(railwitness_writer, cost_events));
+  const model::WitnessCost cost = *segment.decode().witness_cost;
+  EXPECT_EQ(cost.max_permille, 1000u);
+  EXPECT_FALSE(cost.counters_only) << "a detail that is not known";
+  EXPECT_LE(cost.event_ns, 4'000'000'000u);
+  EXPECT_LE(*cost.since_mono_ns, kNow);
+}
+
 TEST(DecodeSegment, SeesThatMoreWasCompletedThanPosted) {
   HandSegment segment;
   const uint32_t flow = segment.add_flow(1);

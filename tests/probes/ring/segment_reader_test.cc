@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 
 #include <atomic>
@@ -13,6 +12,7 @@
 #include <thread>
 
 #include "tests/probes/ring/hand_segment.h"
+#include "tests/probes/ring/mapped_segment.h"
 
 namespace railwitness::ring {
 namespace {
@@ -232,15 +232,14 @@ TEST_F(SegmentReaderTest, LivesThroughAJobThatWritesNoiseAndPunchesHolesAllTheTi
   std::latch started(2);
   const size_t size = geometry().segment_bytes;
   std::thread job([&] {
-    void* mapped = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd_, 0);
-    auto* words = static_cast<volatile uint64_t*>(mapped);
+    const MappedSegment mapped(fd_);
+    auto* words = reinterpret_cast<volatile uint64_t*>(mapped.bytes());
     std::mt19937_64 random(3);
     started.arrive_and_wait();
     for (int round = 0; !stop.load(); ++round) {
       for (size_t i = 0; i < geometry().histograms_offset / sizeof(uint64_t); ++i) words[i] = random();
       if (round % 4 == 0) fallocate(fd_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, static_cast<off_t>(size));
     }
-    munmap(mapped, size);
   });
   started.arrive_and_wait();
   // Where the processor is shared, the job may not have written anything in 3000 readings.
@@ -259,14 +258,13 @@ TEST_F(SegmentReaderTest, LivesThroughAJobThatWritesNoiseAndPunchesHolesAllTheTi
 TEST_F(SegmentReaderTest, FindsNoFaultWithAnHonestWriterThatIsFast) {
   std::atomic<bool> stop = false;
   std::latch started(2);
-  const size_t size = geometry().segment_bytes;
   hand_.add_rail("mlx5_0");
   hand_.add_flow(1);
   hand_.write_to(fd_);
   std::thread job([&] {
-    auto* mapped = static_cast<std::byte*>(mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd_, 0));
-    auto* state = reinterpret_cast<railwitness_state*>(mapped + geometry().states_offset);
-    auto* identity = reinterpret_cast<railwitness_identity*>(mapped + geometry().identities_offset);
+    const MappedSegment mapped(fd_);
+    railwitness_state* state = &mapped.state(0);
+    railwitness_identity* identity = &mapped.identity(0);
     const auto store = [](auto& word, auto value) {
       std::atomic_ref(word).store(static_cast<std::remove_reference_t<decltype(word)>>(value),
                                   std::memory_order_release);
@@ -286,7 +284,6 @@ TEST_F(SegmentReaderTest, FindsNoFaultWithAnHonestWriterThatIsFast) {
       store(identity->sequence, identity->sequence + 1);
       i = 0;
     }
-    munmap(mapped, size);
   });
   started.arrive_and_wait();
   for (int i = 0; i < 20000; ++i) {
@@ -300,11 +297,10 @@ TEST_F(SegmentReaderTest, FindsNoFaultWithAnHonestWriterThatIsFast) {
 // As the plugin does it: never more than one store away from a line that says of itself that it is not filled.
 TEST_F(SegmentReaderTest, TakesNoCommunicatorFromALineThatBecomesAnothersMeanwhile) {
   const Geometry g = geometry();
-  void* base = mmap(nullptr, g.segment_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd_, 0);
-  ASSERT_NE(base, MAP_FAILED);
-  auto* comms = reinterpret_cast<railwitness_comm*>(static_cast<char*>(base) + g.comms_offset);
-  auto* writer = reinterpret_cast<railwitness_writer*>(static_cast<char*>(base) + g.writer_offset);
-  __atomic_store_n(&writer->comms, g.comm_capacity, __ATOMIC_RELEASE);
+  const MappedSegment mapped(fd_);
+  ASSERT_TRUE(mapped.is_mapped());
+  railwitness_comm* comms = &mapped.comm(0);
+  __atomic_store_n(&mapped.writer().comms, g.comm_capacity, __ATOMIC_RELEASE);
   std::atomic<bool> stop = false;
   std::thread job([&] {
     for (uint64_t k = 1; !stop; ++k) {
@@ -333,7 +329,6 @@ TEST_F(SegmentReaderTest, TakesNoCommunicatorFromALineThatBecomesAnothersMeanwhi
   }
   stop = true;
   job.join();
-  munmap(base, g.segment_bytes);
   EXPECT_GT(seen, 0u);
 }
 

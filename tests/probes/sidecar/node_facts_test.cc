@@ -152,13 +152,34 @@ TEST(CoverageNotes, TellWhatNobodySaw) {
   facts.processes[0].alone_begin_mono_ns = 998 * kSecond;
   facts.processes[0].alone_end_mono_ns = 998 * kSecond + 3'200'000'000;
   facts.processes[1].alone_begin_mono_ns = 998 * kSecond;  // still alone
-  EXPECT_THAT(coverage_notes(facts, 0),
+  EXPECT_THAT(texts_of(coverage_notes(facts, 0)),
               ElementsAre("sidecar started at 1970-01-01T00:00:00Z: what happened before was not seen",
                           "process 123 was unwitnessed for 3.2 s"));
+  EXPECT_EQ(coverage_notes(facts, 0)[0].kind, Note::Kind::kExpected);
+  EXPECT_EQ(coverage_notes(facts, 0)[1].kind, Note::Kind::kProblem);
   facts.taken_mono_ns = 2000 * kSecond;
-  EXPECT_THAT(coverage_notes(facts, 0), IsEmpty());
+  EXPECT_THAT(texts_of(coverage_notes(facts, 0)), IsEmpty());
   facts.processes[2].state = model::ProcessState::kUnknown;
-  EXPECT_THAT(coverage_notes(facts, 0), ElementsAre(testing::HasSubstr("/proc hides them")));
+  EXPECT_THAT(texts_of(coverage_notes(facts, 0)), ElementsAre(testing::HasSubstr("/proc hides them")));
+}
+
+TEST(CostNotes, NameTheJobsOfWhichOnlyCountersAreKept) {
+  model::NodeFacts facts;
+  facts.taken_mono_ns = 1010 * kSecond;
+  facts.taken_wall_ns = 1'790'000'010 * kSecond;
+  facts.processes.resize(4);
+  facts.processes[0].job = "train";
+  facts.processes[0].pid = 42;
+  facts.processes[0].witness_cost = model::WitnessCost{.events = 64, .event_ns = 900, .ppm = 41'000, .max_permille = 20,
+                                                       .counters_only = true, .since_mono_ns = 1000 * kSecond,
+                                                       .since_ppm = 81'300, .reductions = 1};
+  facts.processes[1].witness_cost = facts.processes[0].witness_cost;
+  facts.processes[1].witness_cost->counters_only = false;
+  facts.processes[3] = facts.processes[0];
+  facts.processes[3].state = model::ProcessState::kGone;
+  EXPECT_THAT(cost_notes(facts),
+              ElementsAre("job train, process 42: witness costs 81.3 permille of the time of the threads that call it, "
+                          "RAILWITNESS_COST_MAX_PERMILLE allows 20: counters only since 2026-09-21T14:13:20Z"));
 }
 
 TEST(WallText, IsRfc3339) { EXPECT_EQ(wall_text(1'790'000'000 * kSecond), "2026-09-21T14:13:20Z"); }

@@ -3,11 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
-#include <sys/mman.h>
 #include <sys/wait.h>
 
 #include "probes/sidecar/clock.h"
 #include "railwitness/abi/segment.h"
+#include "tests/probes/ring/mapped_segment.h"
 #include "tests/probes/sidecar/fake_plugin.h"
 
 namespace railwitness::sidecar {
@@ -38,19 +38,14 @@ class Child {
     if (segment_fd < 0) {
       while (true) pause();
     }
-    const ring::Geometry g = ring::geometry();
-    auto* bytes = static_cast<std::byte*>(
-        mmap(nullptr, g.segment_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, segment_fd, 0));
-    auto* writer = reinterpret_cast<railwitness_writer*>(bytes + g.writer_offset);
-    auto* state = reinterpret_cast<railwitness_state*>(bytes + g.states_offset);
-    auto* identity = reinterpret_cast<railwitness_identity*>(bytes + g.identities_offset);
-    writer->clock = RAILWITNESS_CLOCK_MONO_NS;
-    identity->sequence = 2;
-    identity->qpn = 17;
-    std::atomic_ref(writer->flows).store(1, std::memory_order_release);
+    const ring::MappedSegment segment(segment_fd);
+    segment.writer().clock = RAILWITNESS_CLOCK_MONO_NS;
+    segment.identity(0).sequence = 2;
+    segment.identity(0).qpn = 17;
+    std::atomic_ref(segment.writer().flows).store(1, std::memory_order_release);
     for (uint64_t i = 1;; ++i) {
-      std::atomic_ref(state->posted).store(i, std::memory_order_release);
-      std::atomic_ref(state->completed).store(i, std::memory_order_release);
+      std::atomic_ref(segment.state(0).posted).store(i, std::memory_order_release);
+      std::atomic_ref(segment.state(0).completed).store(i, std::memory_order_release);
     }
   }
   pid_t pid_;
@@ -180,23 +175,15 @@ TEST_F(ProcessTableTest, ForgetsTheGoneWhenThereAreTooMany) {
 // A segment that says it has `flows` flows, all in use; of every tenth a request is outstanding.
 ring::Segment full_segment(uint32_t part, uint32_t flows) {
   ring::Segment segment = *ring::make_segment(1, "", part);
-  const ring::Geometry& g = segment.geometry;
-  railwitness_writer writer{};
-  writer.clock = RAILWITNESS_CLOCK_MONO_NS;
-  writer.flows = flows;
-  std::vector<railwitness_identity> identities(flows);
-  std::vector<railwitness_state> states(flows);
+  const ring::MappedSegment mapped(segment.fd.get(), segment.geometry);
+  if (!mapped.is_mapped()) std::abort();
+  mapped.writer().clock = RAILWITNESS_CLOCK_MONO_NS;
+  mapped.writer().flows = flows;
   for (uint32_t i = 0; i < flows; ++i) {
-    identities[i].sequence = 2;
-    identities[i].qpn = i;
-    if (i % 10 == 0) states[i].posted = states[i].oldest_post_ticks = 1;
+    mapped.identity(i).sequence = 2;
+    mapped.identity(i).qpn = i;
+    if (i % 10 == 0) mapped.state(i).posted = mapped.state(i).oldest_post_ticks = 1;
   }
-  const auto write = [&](uint64_t at, const void* what, size_t bytes) {
-    if (pwrite(segment.fd.get(), what, bytes, static_cast<off_t>(at)) != static_cast<ssize_t>(bytes)) std::abort();
-  };
-  write(g.writer_offset, &writer, sizeof(writer));
-  write(g.identities_offset, identities.data(), flows * sizeof(identities[0]));
-  write(g.states_offset, states.data(), flows * sizeof(states[0]));
   return segment;
 }
 

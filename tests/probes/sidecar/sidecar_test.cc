@@ -3,7 +3,6 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/mman.h>
 
 #include <atomic>
 #include <cstring>
@@ -16,6 +15,7 @@
 #include "probes/model/facts_json.h"
 #include "probes/ring/segment.h"
 #include "probes/sidecar/clock.h"
+#include "tests/probes/ring/mapped_segment.h"
 #include "tests/probes/sidecar/fake_plugin.h"
 
 namespace railwitness::sidecar {
@@ -96,44 +96,35 @@ class StuckJob {
     send_message(socket_, honest_hello("train"));
     auto welcomed = receive_welcome(socket_, 2000);
     if (!welcomed || !welcomed->segment.is_open()) return;
-    const ring::Geometry g = ring::geometry();
-    bytes_ = static_cast<std::byte*>(
-        mmap(nullptr, g.segment_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, welcomed->segment.get(), 0));
+    segment_ = ring::MappedSegment(welcomed->segment.get());
     const auto long_ago = static_cast<uint64_t>(now_mono_ns());
-    auto* writer = line<railwitness_writer>(g.writer_offset);
-    std::memcpy(line<railwitness_rail>(g.rails_offset)->device, device, strlen(device) + 1);
-    auto* comm = line<railwitness_comm>(g.comms_offset);
-    comm->comm_hash = 0xfeed;
-    comm->nranks = 2;
-    comm->nnodes = 2;
-    comm->open = 1;
-    auto* identity = line<railwitness_identity>(g.identities_offset);
-    identity->qpn = 0x11;
-    identity->peer_qpn = 0x22;
-    identity->port = 1;
-    identity->direction = RAILWITNESS_DIRECTION_SEND;
-    identity->role = RAILWITNESS_ROLE_DATA;
-    identity->sequence = 2;
-    auto* state = line<railwitness_state>(g.states_offset);
-    state->posted = 8;
-    state->completed = 4;
-    state->oldest_post_ticks = state->last_post_ticks = state->last_completion_ticks = long_ago;
-    writer->clock = RAILWITNESS_CLOCK_MONO_NS;
-    writer->attach = RAILWITNESS_ATTACH_STUB;
-    writer->rails = writer->comms = writer->flows = 1;
+    std::memcpy(segment_.rail(0).device, device, strlen(device) + 1);
+    railwitness_comm& comm = segment_.comm(0);
+    comm.comm_hash = 0xfeed;
+    comm.nranks = 2;
+    comm.nnodes = 2;
+    comm.open = 1;
+    railwitness_identity& identity = segment_.identity(0);
+    identity.qpn = 0x11;
+    identity.peer_qpn = 0x22;
+    identity.port = 1;
+    identity.direction = RAILWITNESS_DIRECTION_SEND;
+    identity.role = RAILWITNESS_ROLE_DATA;
+    identity.sequence = 2;
+    railwitness_state& state = segment_.state(0);
+    state.posted = 8;
+    state.completed = 4;
+    state.oldest_post_ticks = state.last_post_ticks = state.last_completion_ticks = long_ago;
+    railwitness_writer& writer = segment_.writer();
+    writer.clock = RAILWITNESS_CLOCK_MONO_NS;
+    writer.attach = RAILWITNESS_ATTACH_STUB;
+    writer.rails = writer.comms = writer.flows = 1;
   }
-  ~StuckJob() {
-    if (bytes_ != nullptr) munmap(bytes_, ring::geometry().segment_bytes);
-  }
-  bool has_segment() const { return bytes_ != nullptr; }
+  bool has_segment() const { return segment_.is_mapped(); }
 
  private:
-  template <typename Line>
-  Line* line(uint64_t offset) {
-    return reinterpret_cast<Line*>(bytes_ + offset);
-  }
   ring::UniqueFd socket_;
-  std::byte* bytes_ = nullptr;
+  ring::MappedSegment segment_;
 };
 
 TEST_F(SidecarTest, ServesTheFactsOfItsNode) {
@@ -274,7 +265,8 @@ TEST_F(SidecarTest, NotesWhatItCannotSee) {
   start();
   ASSERT_TRUE(wait_for([this] { return facts().notes.size() >= 4; }));
   const std::vector<std::string> notes = facts().notes;
-  EXPECT_THAT(notes, Contains(testing::AllOf(HasSubstr("no-such-lldpctl cannot be run"), HasSubstr("start lldpd"))));
+  EXPECT_THAT(notes, Contains(testing::AllOf(HasSubstr("no-such-lldpctl cannot be run"), HasSubstr("start lldpd"),
+                                              HasSubstr("group adm"))));
   EXPECT_THAT(notes, Contains(HasSubstr("no RDMA device is in sight")));
   EXPECT_THAT(notes, Contains(HasSubstr("127.0.0.1:1")));
 }

@@ -102,7 +102,7 @@ Result properties(int device, abi::Properties<12>* p) {
   if (device < 0 || device >= count_devices()) return abi::kInvalidArgument;
   static std::map<int, std::string> names;
   auto& name = names[device];
-  name = "loop" + std::to_string(device);
+  if (name.empty()) name = "loop" + std::to_string(device);  // it is read behind the lock, by whoever got it before
   memset(static_cast<void*>(p), 0, sizeof *p);
   static char path[] = "/sys/devices/pci0000:00/0000:00:1f.0";
   p->name = name.data();
