@@ -272,6 +272,7 @@ class Reader {
     if (line.front() == '#') {
       columns_.clear();
       for (size_t i = 0; i < fields_.size(); ++i) columns_.emplace(fields_[i], i);
+      if (columns_.size() != fields_.size()) return fail("a header with one column twice");
       for (const char* needed : {"IB#", "Sta", "LWA", "LSA", "Neighbor Guid", "N#", "Neighbor Description"}) {
         if (!columns_.contains(needed)) return fail(absl::StrCat("a dump of links without column ", needed));
       }

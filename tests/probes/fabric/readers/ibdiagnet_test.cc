@@ -81,6 +81,7 @@ TEST(Ibdiagnet, ACutFileIsRefused) {
   EXPECT_THAT(refusal_of(read_ibdiagnet, "START_NODES\nNodeDesc,NodeType\n"), HasSubstr("file:2: section NODES without column NodeGUID"));
   EXPECT_THAT(refusal_of(read_ibdiagnet, "NodeDesc,NodeType,NodeGUID\n\"a,2,0x1\n"), HasSubstr("file:2: fields that cannot be read"));
   EXPECT_THAT(refusal_of(read_ibdiagnet, "NodeDesc,NodeType,NodeGUID\n\"a\",2,0xzz\n"), HasSubstr("file:2: \"0xzz\" is no GUID"));
+  EXPECT_THAT(refusal_of(read_ibdiagnet, "# : IB# : Sta : Sta : LWA\n"), HasSubstr("file:1: a header with one column twice"));
   EXPECT_THAT(refusal_of(read_ibdiagnet, "a,b\n"), HasSubstr("file:1: neither a section"));
   EXPECT_THAT(refusal_of(read_ibdiagnet, "START_X\nEND_X\n"), HasSubstr("no section NODES"));
   read_every_beginning(read_ibdiagnet, text_of("ibdiagnet/two_nodes.db_csv"), 11);
