@@ -41,9 +41,7 @@ void note_empty_poll(Wait wait) {
 }
 
 uint32_t coarse_clock_ms() {
-  timespec t{};
-  clock_gettime(CLOCK_MONOTONIC_COARSE, &t);
-  return static_cast<uint32_t>(t.tv_sec * 1000 + t.tv_nsec / 1'000'000);
+  return static_cast<uint32_t>(read_clock_ns(CLOCK_MONOTONIC_COARSE) / 1'000'000);
 }
 
 }  // namespace railwitness::ofi

@@ -43,6 +43,7 @@ struct alignas(64) Flow {
   // The second line is for rare calls, under the recorder's mutex or by the flow's thread.
   uint64_t evicted_head;
   const Memory* home;  // the memory with the newest lines of this flow; all newer ones have copies
+  const Memory* copied_to;  // a memory that a switch prepares: it has lines of this flow, not of another before it
   EvictedRecord* evicted;
   uint32_t is_destroyed;
   uint32_t qpn;

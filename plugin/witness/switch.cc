@@ -1,8 +1,8 @@
 // From one memory to the next, while recording goes on.
 //
 // 1. Flows are copied from where they are at home, while their threads may write.
-// 2. Under the mutex everything else is copied and the new memory published. What is written under the mutex (control
-//    ring, identities, rails, communicators) misses nothing.
+// 2. Under the mutex everything else is copied, flows that came since 1 too, and the new memory published. What is written
+//    under the mutex (control ring, identities, rails, communicators) misses nothing.
 // 3. From now on a thread that posts or polls finds its flow in another memory than the current one and takes it along
 //    again, itself (bring_flow_home): nothing it wrote between 1 and 2 is lost.
 // 4. A flow that falls silent just then has no thread that comes: settle() copies such flows again, a few times. A
@@ -30,6 +30,11 @@ void copy_control(const Memory& from, const Memory& to) {
   for (; i != head; i++)
     copy_words(&to.control[i & (to.control_capacity - 1)], &from.control[i & (from.control_capacity - 1)],
                sizeof(railwitness_control));
+}
+
+void copy_newest(Flow& flow, const Memory& to) {
+  copy_flow(*flow.home, to, flow.index);
+  flow.copied_to = &to;
 }
 
 }  // namespace
@@ -65,10 +70,12 @@ bool switch_memory(Memory* memory) {
   for (uint32_t i = 0; i < lines; i++) {
     const Lock lock;  // for one flow at a time
     if (!lock || i >= recorder.flow_count) break;
-    copy_flow(*recorder.flows[i].home, to, i);
+    copy_newest(recorder.flows[i], to);
   }
   const Lock lock;
   if (!lock || recorder.flow_count > lines) return false;
+  for (uint32_t i = 0; i < recorder.flow_count; i++)
+    if (recorder.flows[i].copied_to != memory) copy_newest(recorder.flows[i], to);
   copy_words(to.rails, from.rails, sizeof(railwitness_rail) * recorder.rail_count);
   copy_words(to.comms, from.comms, sizeof(railwitness_comm) * recorder.comm_count);
   copy_control(from, to);

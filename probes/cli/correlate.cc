@@ -1,6 +1,5 @@
 #include "probes/cli/correlate.h"
 
-
 #include <algorithm>
 #include <chrono>
 #include <thread>

@@ -30,7 +30,7 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, f'{os.path.dirname(HERE)}/probes/sidecar']
 import socket_attacks  # noqa: E402
-from sidecar_process import Sidecar  # noqa: E402
+from sidecar_process import Sidecar, wait_until  # noqa: E402
 
 MOST_RSS_KIB = 64 << 10
 MOST_TURN_MS = 50
@@ -91,15 +91,6 @@ class Bed:
     def said_since(self, out, err):
         incidents = [json.loads(line) for line in self.sidecar.out().splitlines() if line.strip()][out:]
         return incidents, self.sidecar.log()[err:]
-
-
-def wait_until(condition, seconds):
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        if condition():
-            return True
-        time.sleep(0.05)
-    return condition()
 
 
 def watch(bed, name, seconds, count):

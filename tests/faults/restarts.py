@@ -42,6 +42,9 @@ import tempfile
 import threading
 import time
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../probes/sidecar'))
+from sidecar_process import ask, wait_until  # noqa: E402
+
 LONGEST_S = 10  # a second between attempts, and what a busy machine takes; what it took is told
 READ_WITHIN_S = 1.0  # facts are of the last turn that thought, at most so old; more than that is told by the sidecar as late
 FLOWS = 2 * 8 + 4
@@ -212,14 +215,7 @@ class Bed:
         return status in (-how, 0) and (status != 0 or how == signal.SIGTERM)
 
     def facts(self):
-        try:
-            with socket.socket(socket.AF_UNIX) as control:
-                control.settimeout(5)
-                control.connect(self.control)
-                text = b''.join(iter(lambda: control.recv(1 << 16), b''))
-                return json.loads(text) if text else None
-        except (OSError, ValueError):
-            return None
+        return ask(self.control)
 
     def state_of_job(self):
         status = open(f'/proc/{self.job.pid}/status').read()
@@ -257,15 +253,6 @@ class Bed:
             if process and process.poll() is None:
                 process.kill()
                 process.wait()
-
-
-def wait_until(condition, seconds):
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        if condition():
-            return True
-        time.sleep(0.02)
-    return bool(condition())
 
 
 def leave_behind(bed):

@@ -1,44 +1,17 @@
 """Cases beside the real `railwitness sidecar`: a job with a forked child, each ended in turn."""
-import json
 import os
 import signal
-import socket
 import subprocess
+import sys
 import tempfile
 import time
 
-
-class Sidecar:
-    def __init__(self, railwitness, folder):
-        self.socket, self.control = f'{folder}/sidecar.sock', f'{folder}/control.sock'
-        self.process = subprocess.Popen(
-            [railwitness, 'sidecar', '--json', '--socket', self.socket, '--control-socket', self.control, '--lldp-command', ''],
-            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        if not eventually(lambda: os.path.exists(self.control), 30):
-            raise AssertionError('the sidecar does not start')
-
-    def processes(self):
-        with socket.socket(socket.AF_UNIX) as control:
-            control.settimeout(5)
-            control.connect(self.control)
-            text = b''.join(iter(lambda: control.recv(1 << 16), b''))
-        return json.loads(text)['processes'] if text else []
-
-    def find(self, pid):
-        return next((p for p in self.processes() if p['pid'] == pid), None)
-
-    def end(self):
-        self.process.kill()
-        self.process.wait()
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../../probes/sidecar'))
+from sidecar_process import Sidecar, wait_until  # noqa: E402
 
 
-def eventually(holds, seconds):
-    until = time.monotonic() + seconds
-    while time.monotonic() < until:
-        if holds():
-            return True
-        time.sleep(0.05)
-    return False
+def find(sidecar, pid):
+    return next((p for p in sidecar.facts()['processes'] if p['pid'] == pid), None)
 
 
 def posted(process):
@@ -58,23 +31,23 @@ def fork_beside_the_sidecar(options, environment):
             return ['the job does not start'], ''
         child = int(line[1])
         try:
-            if not eventually(lambda: (p := sidecar.find(job.pid)) and posted(p) == 50, 5):
-                wrong.append(f'the sidecar shows {sidecar.find(job.pid)}')
-            if (state := sidecar.find(job.pid)['state']) == 'gone':
+            if not wait_until(lambda: (p := find(sidecar, job.pid)) and posted(p) == 50, 5):
+                wrong.append(f'the sidecar shows {find(sidecar, job.pid)}')
+            if (state := find(sidecar, job.pid)['state']) == 'gone':
                 wrong.append(f'the job is shown as {state} while it lives')
-            shown = [p['pid'] for p in sidecar.processes()]
+            shown = [p['pid'] for p in sidecar.facts()['processes']]
             if shown != [job.pid]:
                 wrong.append(f'it shows processes {shown}, the job is {job.pid}')
             job.send_signal(signal.SIGKILL)
             job.wait()
             killed = time.monotonic()
-            gone = eventually(lambda: (p := sidecar.find(job.pid)) is None or p['state'] == 'gone', 5)
+            gone = wait_until(lambda: (p := find(sidecar, job.pid)) is None or p['state'] == 'gone', 5)
             took_s = time.monotonic() - killed
             if not gone:
                 wrong.append('the sidecar does not see that the job has ended')
             if not os.path.exists(f'/proc/{child}'):
                 wrong.append('the child ended with its parent')
-            if sidecar.process.poll() is not None:
+            if not sidecar.is_alive():
                 wrong.append('the sidecar ended')
         finally:
             os.kill(child, signal.SIGKILL)

@@ -9,6 +9,28 @@ import time
 STARTS_WITHIN_S = 30
 
 
+def wait_until(condition, seconds):
+    """What the condition is last."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if condition():
+            return True
+        time.sleep(0.02)
+    return condition()
+
+
+def ask(control_socket):
+    """What `railwitness ls --json` would say; None: nobody answers, or not whole."""
+    with socket.socket(socket.AF_UNIX) as control:
+        control.settimeout(5)
+        try:
+            control.connect(control_socket)
+            text = b''.join(iter(lambda: control.recv(1 << 16), b''))
+            return json.loads(text) if text else None
+        except (OSError, ValueError):
+            return None
+
+
 class Sidecar:
     """Runs in `folder`, where its sockets and its outputs lie, until end(). `env`: the whole environment, if not ours."""
 
@@ -49,14 +71,8 @@ class Sidecar:
     def facts(self):
         """What `railwitness ls --json` would say. Others may have taken all places at the control socket for a moment."""
         for _ in range(20):
-            with socket.socket(socket.AF_UNIX) as control:
-                control.settimeout(5)
-                try:
-                    control.connect(self.control)
-                    if text := b''.join(iter(lambda: control.recv(1 << 16), b'')):
-                        return json.loads(text)
-                except OSError:
-                    pass
+            if facts := ask(self.control):
+                return facts
             time.sleep(0.05)
         raise SystemExit('the sidecar does not answer')
 
