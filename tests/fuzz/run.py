@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Searches with every fuzzer, keeps what it learns, and says which have been searched for long enough.
 
-    run.py [--build build/fuzz] [--only NAME] [--cpu SECONDS]     `make fuzz` builds and calls it
+    run.py [--build build/fuzz] [--only NAME...] [--cpu SECONDS] [--jobs N]     `make fuzz` builds and calls it
     run.py --smoke SECONDS     each for so long, two at a time; corpus and ledger stay as they are (stage `fuzz` of tests/run.sh)
     run.py --status            says only how things stand
     run.py --self-test
@@ -15,6 +15,7 @@ present sources and no finding open.
 """
 import argparse
 import concurrent.futures
+import fcntl
 import hashlib
 import json
 import os
@@ -55,11 +56,22 @@ def tell(name, entry):
             f'{len(entry["findings"])} findings open  {"right" if is_right(entry) else "not yet"}')
 
 
-def save(ledger, path):
-    text = json.dumps(dict(sorted(ledger.items())), indent=1) + '\n'
-    beside = path.with_suffix('.new')
-    beside.write_text(text)
-    beside.replace(path)
+def read_ledger(path):
+    return json.loads(path.read_text()) if path.exists() else {}
+
+
+def save(path, name, entry):
+    """The entry of this fuzzer alone: others may be searched meanwhile, by other runs too."""
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        fcntl.flock(folder, fcntl.LOCK_EX)
+        ledger = read_ledger(path)
+        ledger[name] = entry
+        beside = path.with_suffix('.new')
+        beside.write_text(json.dumps(dict(sorted(ledger.items())), indent=1) + '\n')
+        beside.replace(path)
+    finally:
+        os.close(folder)
 
 
 # --- what a fuzzer is made of
@@ -153,12 +165,12 @@ class Fuzzer:
 
 def fuzzers_of(build, only):
     rows = (build / 'fuzzed.txt').read_text().splitlines() if (build / 'fuzzed.txt').exists() else []
-    names = [row for row in rows if not only or row == only]
+    names = [row for row in rows if not only or row in only]
     cache = (build / 'CMakeCache.txt').read_text() if names else ''
     if names and 'RAILWITNESS_FUZZ:BOOL=ON' not in cache:
         raise SystemExit(f'{build} is not instrumented for libFuzzer: cmake --preset fuzz')
-    if not names:
-        raise SystemExit(f'no fuzzer {only or ""} in {build}: cmake --preset fuzz && cmake --build --preset fuzz')
+    if not names or set(only or ()) - set(names):
+        raise SystemExit(f'no fuzzer {" ".join(set(only or ()) - set(names))} in {build}: cmake --preset fuzz && cmake --build --preset fuzz')
     return {name: build / 'tests/fuzz' / f'{name}_fuzzer' for name in names}
 
 
@@ -174,10 +186,9 @@ def smoke(programs, seconds, work, findings):
     return 0 if all(right) else 1
 
 
-def search_all(programs, hashes, cpu_s, ledger_path, work, here=HERE):
-    ledger = json.loads(ledger_path.read_text()) if ledger_path.exists() else {}
-    for name, program in programs.items():
-        entry = present_entry(ledger, name, hashes[name])
+def search_all(programs, hashes, cpu_s, ledger_path, work, here=HERE, jobs=1):
+    def one(name):
+        program, entry = programs[name], present_entry(read_ledger(ledger_path), name, hashes[name])
         fuzzer = Fuzzer(name, program, work, here)
         entry['findings'] = fuzzer.look_again()
         goal = entry['cpu_seconds'] + cpu_s if cpu_s is not None else ENOUGH_S
@@ -187,13 +198,16 @@ def search_all(programs, hashes, cpu_s, ledger_path, work, here=HERE):
             entry['cpu_seconds'] = round(entry['cpu_seconds'] + cpu, 1)
             entry['runs'] += runs
             entry['findings'] = broke
-            save(ledger, ledger_path)
+            save(ledger_path, name, entry)
         new = fuzzer.keep() if searched else 0
-        save(ledger, ledger_path)
+        save(ledger_path, name, entry)
         print(tell(name, entry) + (f'  {new} inputs kept' if new else ''), flush=True)
         for finding in entry['findings']:
-            print(f'    {name}_fuzzer {(fuzzer.open / finding).relative_to(here.parent.parent)}')
-    return ledger
+            print(f'    {name}_fuzzer {(fuzzer.open / finding).relative_to(here.parent.parent)}', flush=True)
+
+    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+        list(pool.map(one, programs))
+    return read_ledger(ledger_path)
 
 
 def conclude(ledger, names):
@@ -266,6 +280,10 @@ def self_test():
         first = hash_of([other], base)
         other.write_text('2')
         check('the hash is that of the content', first != hash_of([other], base))
+        names = [f'f{i}' for i in range(8)]
+        with concurrent.futures.ThreadPoolExecutor(8) as pool:
+            list(pool.map(lambda n: [save(path, n, {'runs': i}) for i in range(20)], names))
+        check('many at a time lose no entry', all(read_ledger(path).get(n) == {'runs': 19} for n in names))
     print(f'run: {sum(results)} of {len(results)} right')
     return 0 if all(results) else 1
 
@@ -273,8 +291,9 @@ def self_test():
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('--build', default=ROOT / 'build/fuzz', type=pathlib.Path)
-    parser.add_argument('--only')
+    parser.add_argument('--only', nargs='+')
     parser.add_argument('--cpu', type=float)
+    parser.add_argument('--jobs', type=int, default=os.cpu_count(), help='fuzzers at a time (default: all processors)')
     parser.add_argument('--smoke', type=int)
     parser.add_argument('--status', action='store_true')
     parser.add_argument('--self-test', action='store_true')
@@ -290,11 +309,11 @@ def main():
     hashes = {name: hash_of(sources_of(build, program)) for name, program in programs.items()}
     path = HERE / 'LEDGER.json'
     if options.status:
-        ledger = json.loads(path.read_text()) if path.exists() else {}
+        ledger = read_ledger(path)
         for name in programs:
             print(tell(name, present_entry(ledger, name, hashes[name])))
     else:
-        ledger = search_all(programs, hashes, options.cpu, path, build / 'work')
+        ledger = search_all(programs, hashes, options.cpu, path, build / 'work', jobs=options.jobs)
     return conclude(ledger, programs)
 
 

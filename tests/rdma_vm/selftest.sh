@@ -30,6 +30,8 @@ check '20 MB of binary output' "$(cut -c1-64 "$work/sum")" "$(sha256sum <"$work/
 "$vm" --rails 1 --hosts 1 -- bash -c 'kill -9 $$' >/dev/null 2>&1; check 'killed command' 137 $?
 "$vm" --rails 1 --hosts 1 -- bash -c 'echo c >/proc/sysrq-trigger; sleep 5' >/dev/null 2>"$work/err"; check 'guest crash' 125 $?
 check 'a crash shows the console' 1 "$(grep -c 'sysrq: Trigger a crash' "$work/err")"
+"$vm" --rails 1 --hosts 1 --boot-timeout 0.5 -- true >/dev/null 2>"$work/err"; check 'a guest that never begins' 125 $?
+check '... was started again, and that is said' 2 "$(grep -c 'Started again' "$work/err")"
 "$vm" --rails 1 --hosts 1 -- sleep 100 & pid=$!; sleep 6; kill $pid; wait $pid; check 'SIGTERM' 143 $?
 check 'no QEMU of ours is left' 0 "$(pgrep -c -P $pid qemu)"
 check 'no directories are left' '' "$(ls -d "$work"/rdma-vm.* 2>/dev/null)"

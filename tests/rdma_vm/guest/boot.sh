@@ -39,6 +39,7 @@ for ((r = 0; r < RAILS; r++)); do nsenter --net=/run/netns/leaf-r$r unshare -m -
 for ((i = 0; i < HOSTS + RAILS + 1; i++)); do read -r <&9; done
 for ((h = 0; h < HOSTS; h++)); do echo link set m$h master eth0 up; done | ip -n mgmt -batch -
 
+echo >$V/begun
 cd "$CWD" && setsid -w bash $V/cmd </dev/null >/dev/vm-out 2>/dev/vm-err 9>&-
 echo $? >$V/rc
 [ -z "$RDMA_VM_OUT" ] || umount "$RDMA_VM_OUT"
