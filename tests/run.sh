@@ -29,7 +29,7 @@ stage() {
     asan) build asan && ctest --preset asan -L 'unit|plugin|fuzz' -LE vm -j "$jobs" --no-tests=error && sanitized_nccl ;;
     tsan) build tsan && ctest --preset tsan -L 'unit|plugin|fuzz' -LE vm -j "$jobs" --no-tests=error ;;
     # Each fuzzer for some seconds, with clang; `make fuzz` searches for longer.
-    fuzz) build fuzz && tests/fuzz/run.py --smoke 5 ;;
+    fuzz) build fuzz && tests/fuzz/run.py --smoke 2 ;;
     netns) build release && ctest --preset release -L netns --no-tests=error ;;
     vm)
       if [[ ${WITHOUT_VM:-} == 1 || ${WITHOUT_NCCL:-} == 1 ]]; then echo 'skipped as asked: the virtual machine beds'; return 0; fi

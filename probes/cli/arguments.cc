@@ -8,6 +8,7 @@
 
 #include "CLI/CLI.hpp"
 #include "fmt/format.h"
+#include "probes/cli/fabric_files.h"
 #include "probes/cli/variables.h"
 #include "railwitness/base/edit_distance.h"
 #include "railwitness/base/knobs.h"
@@ -144,6 +145,40 @@ void add_doctor(CLI::App& app, DoctorOptions& options) {
       "  zcat logs/rank*.gz | railwitness doctor - --json\n"));
 }
 
+CLI::Option* add_kind(CLI::App& app, std::string& kind) {
+  return app.add_option("--kind", kind, "kind of all the files, instead of what each looks like")->check(CLI::IsMember(fabric_kinds()));
+}
+
+void add_fabric(CLI::App& app, FabricOptions& options) {
+  app.add_option("file", options.files, "output of ibnetdiscover, iblinkinfo, ibdiagnet, ibqueryerrors or lldpctl (HOST=FILE), UFM's JSON; - is standard input")
+      ->required();
+  app.add_option("--plan", options.plan, "how it should be: a cable plan as CSV (StartDevice, StartPort, EndDevice, EndPort)");
+  app.add_option("--state", options.state, "file that keeps what was seen over runs: cables with their age, counters to tell growth");
+  app.add_option("--svg", options.svg, "draw rails and hosts into this file");
+  app.add_option("--html", options.html, "the same with all findings as a page that stands alone");
+  add_kind(app, options.kind);
+  app.add_flag("--json", options.json, "as JSON");
+  app.footer(footer(
+      "Joins what tools say of a fabric into one map and says what is wrong with it: NICs in the wrong leaf, missing and slow\n"
+      "links, errors by cable, duplicate names. Without a plan hosts and switches are compared with their twins. Exit status 1 if\n"
+      "something is found, 2 if a file cannot be used.",
+      "  ibnetdiscover > net.txt; railwitness fabric net.txt\n"
+      "  railwitness fabric net.txt errors.txt --plan cables.csv --state /var/lib/railwitness/fabric.json\n"
+      "  railwitness fabric net.txt --html fabric.html\n"
+      "  ssh node-03 lldpctl -f json > n3.json; railwitness fabric node-03=n3.json --json | jq -r '.findings[].text'\n"));
+}
+
+void add_ports(CLI::App& app, PortsOptions& options) {
+  app.add_option("words", options.words, "a host (else all), then files as for `railwitness fabric`")->required();
+  app.add_option("--state", options.state, "file of `railwitness fabric --state`: ports that are only remembered are shown with their age");
+  add_kind(app, options.kind);
+  app.add_flag("--json", options.json, "as JSON");
+  app.footer(footer("Which NIC is plugged into which switch port: rail, plane, speed, who says so and how old that is.",
+                    "  railwitness ports net.txt\n"
+                    "  railwitness ports node-03 net.txt\n"
+                    "  railwitness ports node-03 --state /var/lib/railwitness/fabric.json\n"));
+}
+
 // Empty if the word is a subcommand or an option.
 std::string unknown_word(const CLI::App& app, const std::string& word) {
   if (word.empty() || word == "-h" || word == "--help" || word == "--version") return {};
@@ -207,12 +242,16 @@ Command parse_arguments(const std::vector<std::string>& arguments) {
   DoctorOptions doctor;
   doctor.socket = sidecar.socket;
   doctor.lldp_command = sidecar.lldp_command;
+  FabricOptions fabric;
+  PortsOptions ports;
   VersionOptions version;
   CLI::App* sidecar_app = app.add_subcommand("sidecar", "the daemon of a node");
   CLI::App* correlate_app = app.add_subcommand("correlate", "the word of the whole cluster");
   CLI::App* ls_app = app.add_subcommand("ls", "what the sidecar of this node sees");
   CLI::App* env_app = app.add_subcommand("env", "variables: values, meanings, what is misspelt");
   CLI::App* doctor_app = app.add_subcommand("doctor", "what works on this host; what a job's log says of the plugin");
+  CLI::App* fabric_app = app.add_subcommand("fabric", "what is wrong with the fabric, from files of tools and a plan");
+  CLI::App* ports_app = app.add_subcommand("ports", "which NIC is plugged into which switch port");
   CLI::App* version_app = app.add_subcommand("version", "which version this is");
   app.footer(footer("",
                     "  railwitness sidecar --nats nats://10.0.0.1:4222\n"
@@ -224,7 +263,7 @@ Command parse_arguments(const std::vector<std::string>& arguments) {
   app.require_subcommand(1);
   if (arguments.empty()) {
     return Answer{kExitUsage, "",
-                  "railwitness: a command is missing: sidecar, correlate, ls, env, doctor or version; see railwitness "
+                  "railwitness: a command is missing: sidecar, correlate, ls, env, doctor, fabric, ports or version; see railwitness "
                   "--help\n"};
   }
   if (std::string error = unknown_word(app, arguments[0]); !error.empty()) return Answer{kExitUsage, "", error};
@@ -233,6 +272,8 @@ Command parse_arguments(const std::vector<std::string>& arguments) {
   add_ls(*ls_app, ls);
   add_env(*env_app, env);
   add_doctor(*doctor_app, doctor);
+  add_fabric(*fabric_app, fabric);
+  add_ports(*ports_app, ports);
   version_app->add_flag("--json", version.json, "as JSON");
   version_app->footer(footer("", "  railwitness version\n  railwitness version --json\n"));
 
@@ -267,6 +308,8 @@ Command parse_arguments(const std::vector<std::string>& arguments) {
   if (ls_app->parsed()) return ls;
   if (env_app->parsed()) return env;
   if (doctor_app->parsed()) return doctor;
+  if (fabric_app->parsed()) return fabric;
+  if (ports_app->parsed()) return ports;
   return version;
 }
 

@@ -9,6 +9,7 @@
 #include "probes/cli/correlate.h"
 #include "probes/cli/doctor.h"
 #include "probes/cli/env.h"
+#include "probes/cli/fabric.h"
 #include "probes/cli/ls.h"
 #include "probes/sidecar/sidecar.h"
 
@@ -29,7 +30,7 @@ struct Answer {
 };
 
 using Command = std::variant<Answer, sidecar::Options, CorrelateOptions, LsOptions, EnvOptions, DoctorOptions,
-                             VersionOptions>;
+                             FabricOptions, PortsOptions, VersionOptions>;
 
 // `arguments` without the program's name. Environment variables fill what the command line does not say.
 Command parse_arguments(const std::vector<std::string>& arguments);

@@ -12,6 +12,7 @@
 #include "probes/cli/correlate.h"
 #include "probes/cli/doctor.h"
 #include "probes/cli/env.h"
+#include "probes/cli/fabric.h"
 #include "probes/cli/ls.h"
 #include "probes/cli/variables.h"
 #include "probes/sidecar/sidecar.h"
@@ -55,6 +56,8 @@ struct Runner {
   int operator()(const LsOptions& options) const { return (*this)(run_ls(options)); }
   int operator()(const EnvOptions& options) const { return (*this)(run_env(options)); }
   int operator()(const DoctorOptions& options) const { return (*this)(run_doctor(options)); }
+  int operator()(const FabricOptions& options) const { return (*this)(run_fabric(options)); }
+  int operator()(const PortsOptions& options) const { return (*this)(run_ports(options)); }
   int operator()(const VersionOptions& options) const {
     if (options.json) {
       fmt::print("{{\"version\":\"{}\",\"segment_major\":{},\"segment_minor\":{}}}\n", RAILWITNESS_VERSION,

@@ -15,7 +15,7 @@
 #include "probes/doctor/checks.h"
 #include "probes/doctor/child.h"
 #include "probes/doctor/nccl_variables.h"
-#include "probes/fabric/lldp.h"
+#include "probes/fabric/readers/lldp.h"
 #include "probes/model/printable.h"
 #include "railwitness/base/clock.h"
 

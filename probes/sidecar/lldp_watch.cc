@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "fmt/format.h"
-#include "probes/fabric/lldp.h"
+#include "probes/fabric/readers/lldp.h"
 
 namespace railwitness::sidecar {
 namespace {

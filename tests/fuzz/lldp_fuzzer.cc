@@ -4,9 +4,12 @@
 #include <string_view>
 
 #include "probes/fabric/edge_memory.h"
-#include "probes/fabric/lldp.h"
+#include "probes/fabric/readers/lldp.h"
+#include "tests/fuzz/reader_fuzzer.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  railwitness::fuzz::try_reader([](auto name, auto bytes) { return railwitness::fabric::read_lldp(name, bytes); }, data,
+                                size);
   const auto edges = railwitness::fabric::parse_lldp_json(std::string_view(reinterpret_cast<const char*>(data), size));
   if (!edges.ok()) return 0;
   railwitness::fabric::EdgeMemory memory;

@@ -1,0 +1,5 @@
+// Any bytes are facts or a refusal that names the file.
+#include "probes/fabric/readers/gid_table.h"
+#include "tests/fuzz/reader_fuzzer.h"
+
+RAILWITNESS_READER_FUZZER(read_gid_table)

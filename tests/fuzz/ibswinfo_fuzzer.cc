@@ -1,0 +1,9 @@
+// Any bytes are facts whose indices exist, or an error that names the file.
+#include "probes/fabric/readers/ibswinfo.h"
+
+#include "tests/fuzz/facts_hold.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  railwitness::fuzz::read_and_hold(railwitness::fabric::read_ibswinfo, data, size);
+  return 0;
+}
