@@ -167,12 +167,14 @@ int find_sidecar(int waited_ms) {
   pthread_setname_np(pthread_self(), "railwitness");
   int wait_ms = kRetryMs;
   for (;;) {
+    link.sweep();
     if (connected) {
       wait_ms = await_loss() ? kSoonMs : kRetryMs;
       connected = false;
       close_link();
       description = "sidecar lost";
       note_sidecar_lost(ticks());
+      link.sweep();
     }
     if (!link.is_open()) {
       wait_for(wait_ms);
@@ -222,7 +224,7 @@ pthread_once_t fork_handler = PTHREAD_ONCE_INIT;
 void leave_to_parent() {
   mutex = PTHREAD_MUTEX_INITIALIZER;
   link_mutex = PTHREAD_MUTEX_INITIALIZER;
-  link.close();
+  link.close_copy();
 }
 
 Status begin_locked() {
