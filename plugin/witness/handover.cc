@@ -140,7 +140,7 @@ Memory* SidecarLink::await_memory(int timeout_ms, Status& status) {
   status = m.bytes < 0 ? Status::failed("sidecar cannot be heard", errno) : check_welcome(m);
   minor_ = m.welcome.abi_minor;
   Memory* memory = status.is_ok() ? map_sidecar(m.descriptors[0], m.welcome.segment_bytes, status) : nullptr;
-  for (int i = 0; i < m.count; i++) ::close(m.descriptors[i]);
+  for (int i = 0; i < m.count; i++) memory ? void(::close(m.descriptors[i])) : lay_aside(m.descriptors[i]);
   if (!memory) close();
   return memory;
 }
@@ -176,8 +176,25 @@ SidecarLink::News SidecarLink::await_news(int timeout_ms, Part& part) const {
 }
 
 void SidecarLink::close() {
+  if (is_ours()) lay_aside(fd_);
+  fd_ = -1;
+}
+
+void SidecarLink::lay_aside(int fd) {
+  if (aside_count_ < kMostAside)
+    aside_[aside_count_++] = fd;
+  else
+    ::close(fd);
+}
+
+void SidecarLink::sweep() {
+  while (aside_count_ > 0) ::close(aside_[--aside_count_]);
+}
+
+void SidecarLink::close_copy() {
   if (is_ours()) ::close(fd_);
   fd_ = -1;
+  aside_count_ = 0;
 }
 
 }  // namespace railwitness::witness

@@ -30,17 +30,26 @@ class SidecarLink {
   // Waits up to `timeout_ms`. kPart: the further segment that was asked for is mapped in `part`. kEnd: the sidecar has
   // closed its end, or gave what could harm.
   News await_news(int timeout_ms, Part& part) const;
-  void close();  // also in a forked child, whose copy it is
+  // Lays the socket aside, and with it what came over it and is no segment: closing a stranger's descriptor may take for
+  // ever (a socket that lingers, a file of a FUSE server that is stopped), and so may that of a socket with one unread in it.
+  void close();
+  // Closes what was laid aside. From the helper thread alone: nothing of the job waits for that.
+  void sweep();
+  void close_copy();  // in a forked child
 
   bool is_open() const { return fd_ >= 0; }
 
  private:
   Status open_socket();
   bool is_ours() const;
+  void lay_aside(int fd);
 
   int fd_ = -1;
   uint64_t inode_ = 0;  // of the socket
   uint16_t minor_ = 0;  // of the sidecar
+  static constexpr int kMostAside = 32;  // an attempt leaves nine at most, and the helper sweeps after each
+  int aside_[kMostAside] = {};
+  int aside_count_ = 0;
 };
 
 }  // namespace railwitness::witness

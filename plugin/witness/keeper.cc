@@ -8,6 +8,7 @@
 #include <atomic>
 #include <csignal>
 
+#include <dlfcn.h>
 #include <poll.h>
 #include <pthread.h>
 #include <unistd.h>
@@ -22,7 +23,7 @@ constexpr int kRetryMostMs = 5000;             // where a sidecar is that does n
 constexpr int kLastSettleMs = 800;
 constexpr int kSettleMs[] = {20, 180, kLastSettleMs};  // after a switch: 20 ms, 200 ms, 1 s
 constexpr uint64_t kAskAgainNs = 10'000'000'000;  // after a refusal
-constexpr size_t kHelperStackBytes = 256 << 10;  // thread-local storage of the whole process comes out of it
+constexpr size_t kHelperStackBytes = 256 << 10;  // beside the thread-local storage of the whole process
 
 pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 bool begun = false;
@@ -166,12 +167,14 @@ int find_sidecar(int waited_ms) {
   pthread_setname_np(pthread_self(), "railwitness");
   int wait_ms = kRetryMs;
   for (;;) {
+    link.sweep();
     if (connected) {
       wait_ms = await_loss() ? kSoonMs : kRetryMs;
       connected = false;
       close_link();
       description = "sidecar lost";
       note_sidecar_lost(ticks());
+      link.sweep();
     }
     if (!link.is_open()) {
       wait_for(wait_ms);
@@ -182,11 +185,19 @@ int find_sidecar(int waited_ms) {
   }
 }
 
+// glibc takes the static thread-local storage of the program and its libraries out of a thread's stack, and a thread that is
+// left a few KiB ends the job. This function of glibc's says how much it takes; Rust's library asks it too. 0: another libc.
+size_t stack_taken(const pthread_attr_t& attributes) {
+  using Ask = size_t (*)(const pthread_attr_t*);
+  const auto ask = reinterpret_cast<Ask>(dlsym(RTLD_DEFAULT, "__pthread_get_minstack"));
+  return ask ? ask(&attributes) : 0;
+}
+
 // False: no thread can be made, now.
 bool start_helper() {
   pthread_attr_t attributes;
   if (pthread_attr_init(&attributes)) return false;
-  pthread_attr_setstacksize(&attributes, kHelperStackBytes);
+  pthread_attr_setstacksize(&attributes, kHelperStackBytes + stack_taken(attributes));
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);  // inherited: the job's handlers never run on this thread
@@ -213,7 +224,7 @@ pthread_once_t fork_handler = PTHREAD_ONCE_INIT;
 void leave_to_parent() {
   mutex = PTHREAD_MUTEX_INITIALIZER;
   link_mutex = PTHREAD_MUTEX_INITIALIZER;
-  link.close();
+  link.close_copy();
 }
 
 Status begin_locked() {

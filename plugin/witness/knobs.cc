@@ -23,7 +23,7 @@ bool is_plain(char c) { return isalnum(static_cast<unsigned char>(c)) || (c && s
 
 // The job may change its folder before the next sidecar is looked for, or a further file made.
 void copy_path(const char* path, char* to, size_t bytes) {
-  char folder[512];
+  char folder[kSegmentPathBytes];
   if (*path == '/' || !getcwd(folder, sizeof folder) || static_cast<size_t>(snprintf(to, bytes, "%s/%s", folder, path)) >= bytes)
     snprintf(to, bytes, "%s", path);
 }
@@ -67,7 +67,7 @@ Knobs read_knobs() {
   for (char* c = k.job; *c; c++)
     if (!is_plain(*c)) *c = '_';
   if (const char* file = value_of("RAILWITNESS_SEGMENT_FILE")) {
-    char name[480];
+    char name[kSegmentPathBytes];
     snprintf(name, sizeof name, "%s.%d", file, static_cast<int>(getpid()));
     copy_path(name, k.segment_file, sizeof k.segment_file);
   }

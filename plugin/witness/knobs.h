@@ -4,6 +4,9 @@
 
 namespace railwitness::witness {
 
+// More than a path may have: one that is too long is refused when it is opened, and never cut to another job's.
+inline constexpr unsigned kSegmentPathBytes = 4096 + 64;
+
 enum class Mode { kTap, kChain, kOfi, kOff };
 
 struct Knobs {
@@ -12,7 +15,7 @@ struct Knobs {
   char socket[108];        // RAILWITNESS_SOCKET, a path as long as sockaddr_un holds; longer ones are cut and found absent
   char job[64];            // RAILWITNESS_JOB, else SLURM_JOB_ID; letters, digits and _.:/- , others become _
   unsigned cost_max_permille;  // RAILWITNESS_COST_MAX_PERMILLE
-  char segment_file[512];  // RAILWITNESS_SEGMENT_FILE and .PID; empty: ask the sidecar
+  char segment_file[kSegmentPathBytes];  // RAILWITNESS_SEGMENT_FILE and .PID; empty: ask the sidecar
 };
 
 Knobs read_knobs();

@@ -1,5 +1,6 @@
 #include "plugin/witness/memory.h"
 
+#include "plugin/witness/knobs.h"
 #include "plugin/witness/layout.h"
 #include "railwitness/base/shared_word.h"
 
@@ -102,7 +103,10 @@ Status map_file(const char* path, const railwitness_segment_header& header, Part
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
   Status status = Status::failed("segment file cannot be made; RAILWITNESS_SEGMENT_FILE needs a folder that the job may write into");
-  const int fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+  // A new file, never one that is there cut to nothing: another job may have it mapped, whose number is the same in another
+  // container, and would end with SIGBUS. It keeps what it maps, and loses the name.
+  unlink(path);
+  const int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
   if (fd >= 0) {
     status = map_file(fd, header, part);
     if (!status.is_ok()) unlink(path);
@@ -151,7 +155,7 @@ Memory* map_file(const char* path, Status& status) {
 }
 
 Status map_file_part(const char* path, uint32_t number, Part& part) {
-  char name[560];
+  char name[kSegmentPathBytes + 16];
   snprintf(name, sizeof name, "%s.%u", path, number);
   return map_file(name, make_header(number), part);
 }

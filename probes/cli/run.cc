@@ -1,5 +1,6 @@
 #include "probes/cli/run.h"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -33,7 +34,19 @@ void install_handlers() {
   sigemptyset(&action.sa_mask);
   sigaction(SIGINT, &action, nullptr);
   sigaction(SIGTERM, &action, nullptr);
-  signal(SIGPIPE, SIG_IGN);  // a reader that goes away is seen by the write
+}
+
+// Those that run until they are told to stop; the others simply end.
+bool is_daemon(const Command& command) {
+  return std::holds_alternative<sidecar::Options>(command) || std::holds_alternative<CorrelateOptions>(command);
+}
+
+// Where one of the standard descriptors is closed, the next socket or file would get its number, and our lines. Opened the
+// wrong way round, so that its use fails as before.
+void hold_standard_descriptors() {
+  for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (fcntl(fd, F_GETFD) < 0) (void)open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+  }
 }
 
 bool should_stop() {
@@ -87,8 +100,10 @@ void warn_of_variables(const std::string& name) {
 }  // namespace
 
 int run(const std::vector<std::string>& arguments) {
-  install_handlers();
+  hold_standard_descriptors();
+  signal(SIGPIPE, SIG_IGN);  // a reader that goes away is seen by the write
   const Command command = parse_arguments(arguments);
+  if (is_daemon(command)) install_handlers();
   if (!tells_variables(command)) warn_of_variables(arguments[0]);
   const int code = std::visit(Runner{}, command);
   errno = 0;

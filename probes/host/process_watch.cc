@@ -34,7 +34,8 @@ ProcessWatch::ProcessWatch(std::string proc_root, int32_t pid) : proc_root_(std:
 int64_t ProcessWatch::start_mono_ns() const {
   if (start_time_ == 0) return 0;
   // Start times count suspended time, CLOCK_MONOTONIC does not.
-  const int64_t suspended_ns = read_signed_clock_ns(CLOCK_BOOTTIME) - read_signed_clock_ns(CLOCK_MONOTONIC);
+  const int64_t mono_ns = read_signed_clock_ns(CLOCK_MONOTONIC);  // first: a pause in between makes it earlier, never later
+  const int64_t suspended_ns = read_signed_clock_ns(CLOCK_BOOTTIME) - mono_ns;
   return std::max<int64_t>(ticks_to_ns(start_time_) - suspended_ns, 0);
 }
 

@@ -34,6 +34,10 @@ ControlServer::ControlServer(std::unique_ptr<UnixListener> listener)
     : listener_(std::move(listener)), epoll_(epoll_create1(EPOLL_CLOEXEC)) {}
 
 void ControlServer::serve(int64_t now_mono_ns, const std::function<Text()>& text) {
+  if (accept_again_mono_ns_ != 0 && now_mono_ns >= accept_again_mono_ns_) {
+    accept_again_mono_ns_ = 0;
+    add_to_epoll(epoll_.get(), listener_->fd(), EPOLLIN, 0);
+  }
   std::array<epoll_event, kMaxClients + 1> events;
   const int count = epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()), 0);
   for (int i = 0; i < count; ++i) {
@@ -51,17 +55,27 @@ void ControlServer::serve(int64_t now_mono_ns, const std::function<Text()>& text
 absl::StatusOr<bool> ControlServer::mend() {
   const absl::StatusOr<bool> mended = listener_->mend();
   if (!mended.ok() || !*mended) return mended;
+  accept_again_mono_ns_ = 0;
   if (!add_to_epoll(epoll_.get(), listener_->fd(), EPOLLIN, 0)) {
     return absl::ResourceExhaustedError(std::string("cannot watch the control socket: ") + std::strerror(errno));
   }
   return true;
 }
 
+// Out of descriptors: the listener would stay readable and the loop would spin.
+void ControlServer::pause_accepting(int64_t now_mono_ns) {
+  epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, listener_->fd(), nullptr);
+  accept_again_mono_ns_ = now_mono_ns + kPauseNs;
+}
+
 void ControlServer::accept_all(int64_t now_mono_ns, const std::function<Text()>& text) {
   Text shared;
   for (size_t i = 0; i < 2 * kMaxClients; ++i) {
     ring::UniqueFd fd(accept_nonblocking(listener_->fd()));
-    if (!fd.is_open()) return;
+    if (!fd.is_open()) {
+      if (errno != EAGAIN && errno != EWOULDBLOCK) pause_accepting(now_mono_ns);
+      return;
+    }
     if (clients_.size() >= kMaxClients) continue;  // closed unanswered: ask again
     if (!shared) shared = text();
     Client client{std::move(fd), shared, 0, now_mono_ns + kDeadlineNs};

@@ -33,6 +33,7 @@ class ControlServer {
 
   static constexpr size_t kMaxClients = 16;
   static constexpr int64_t kDeadlineNs = 2'000'000'000;
+  static constexpr int64_t kPauseNs = 1'000'000'000;
 
  private:
   struct Client {
@@ -43,6 +44,7 @@ class ControlServer {
   };
 
   explicit ControlServer(std::unique_ptr<UnixListener> listener);
+  void pause_accepting(int64_t now_mono_ns);
   void accept_all(int64_t now_mono_ns, const std::function<Text()>& text);
   static bool finished(Client& client);  // sends what goes
 
@@ -50,6 +52,7 @@ class ControlServer {
   ring::UniqueFd epoll_;
   std::map<uint64_t, Client> clients_;
   uint64_t next_client_ = 1;  // 0 is the listener
+  int64_t accept_again_mono_ns_ = 0;  // not 0: out of descriptors until then
 };
 
 }  // namespace railwitness::sidecar

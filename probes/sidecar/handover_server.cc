@@ -1,5 +1,6 @@
 #include "probes/sidecar/handover_server.h"
 
+#include <poll.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
@@ -11,8 +12,13 @@
 #include <span>
 #include <utility>
 
+#include "railwitness/base/clock.h"
+
 #ifndef SO_PASSRIGHTS
 #define SO_PASSRIGHTS 83 /* Linux 6.16 */
+#endif
+#ifndef SO_PEERPIDFD
+#define SO_PEERPIDFD 77 /* Linux 6.5 */
 #endif
 
 namespace railwitness::sidecar {
@@ -35,6 +41,17 @@ bool add_to_epoll(int epoll_fd, int fd, uint64_t id) {
   event.events = EPOLLIN | EPOLLRDHUP;
   event.data.u64 = id;
   return epoll_ctl(epoll_fd, EPOLL_CTL_ADD, fd, &event) == 0;
+}
+
+// Whether who connected has ended. A child that it left behind may speak for it, and its number be another's by now. An older
+// kernel cannot say: then the start of the process that has the number tells (HandOver::connected_mono_ns).
+bool has_ended(int fd) {
+  int peer = -1;
+  socklen_t size = sizeof(peer);
+  if (getsockopt(fd, SOL_SOCKET, SO_PEERPIDFD, &peer, &size) != 0) return errno == ESRCH;
+  const ring::UniqueFd owned(peer);
+  pollfd end{peer, POLLIN, 0};
+  return poll(&end, 1, 0) == 1;
 }
 
 // One message, with the segment's descriptor if there is one. The receiver has room for it or is not worth waiting for.
@@ -143,6 +160,7 @@ void HandoverServer::accept_all(int64_t now_mono_ns) {
     connection.fd = std::move(fd);
     connection.pid = peer.pid;
     connection.uid = peer.uid;
+    connection.connected_mono_ns = read_signed_clock_ns(CLOCK_MONOTONIC);  // not `now`, which is of before
     connection.deadline_mono_ns = now_mono_ns + kHelloWithinNs;
   }
 }
@@ -218,6 +236,10 @@ void HandoverServer::receive(uint64_t id, int64_t now_mono_ns, Served& served) {
 void HandoverServer::answer(uint64_t id, const CheckedHello& hello, int64_t now_mono_ns, Served& served) {
   Connection& connection = connections_.at(id);
   railwitness_welcome_status status = hello.status;
+  if (status == RAILWITNESS_WELCOME_OK && has_ended(connection.fd.get())) {
+    connections_.erase(id);
+    return;
+  }
   if (status == RAILWITNESS_WELCOME_BAD_HELLO) ++counters_.bad_hellos;
   if (status == RAILWITNESS_WELCOME_VERSION && !hello.only_asks) {
     ++counters_.other_versions;
@@ -236,7 +258,8 @@ void HandoverServer::answer(uint64_t id, const CheckedHello& hello, int64_t now_
       connection.parts = 1;
       connection.requests = {kRequestsAtOnce, now_mono_ns};
       ++counters_.handed_over;
-      served.arrived.push_back({id, connection.pid, connection.uid, hello.job, *std::move(segment)});
+      served.arrived.push_back({id, connection.pid, connection.uid, hello.job, *std::move(segment),
+                                connection.connected_mono_ns});
       return;
     }
     seats_.give_back(connection.uid);

@@ -30,6 +30,7 @@ struct HandOver {
   uint32_t uid = 0;
   std::string job;
   ring::Segment segment;
+  int64_t connected_mono_ns = INT64_MAX;  // `pid` named it then: a process that started later is another
 };
 
 struct FurtherSegment {
@@ -76,7 +77,7 @@ class HandoverServer {
     ring::UniqueFd fd;
     int32_t pid = 0;
     uint32_t uid = 0;
-    int64_t deadline_mono_ns = 0;
+    int64_t connected_mono_ns = 0, deadline_mono_ns = 0;
     bool handed_over = false;
     uint32_t parts = 0;  // given
     Budget requests;

@@ -158,13 +158,15 @@ std::vector<Note> coverage_notes(const model::NodeFacts& facts, int64_t start_wa
     return process.state == model::ProcessState::kUnknown;
   });
   if (hidden) {
-    notes.emplace_back("the state of some processes is not known: another pid namespace has them, or /proc hides them");
+    notes.emplace_back("the state of some processes is not known: another pid namespace has them, or /proc hides them",
+                       Note::Kind::kOfAJob);
   }
   for (const model::Process& process : facts.processes) {
     if (!process.alone_begin_mono_ns || !process.alone_end_mono_ns || notes.size() >= kMaxCoverageNotes) continue;
     if (facts.taken_mono_ns - *process.alone_end_mono_ns >= kToldForNs) continue;
     notes.emplace_back("process " + std::to_string(process.pid) + " was unwitnessed for " +
-                       seconds_text(*process.alone_end_mono_ns - *process.alone_begin_mono_ns));
+                           seconds_text(*process.alone_end_mono_ns - *process.alone_begin_mono_ns),
+                       Note::Kind::kOfAJob);
   }
   return notes;
 }

@@ -12,6 +12,7 @@ struct Note {
   enum class Kind {
     kProblem,   // logged as a warning when it comes
     kExpected,  // logged as information: every sidecar has it for a while
+    kOfAJob,    // a warning as well, but jobs can make it come and change as often as they like: within a budget
     kFigure,    // changes too often for a log
   };
   Note(std::string sentence, Kind of = Kind::kProblem) : text(std::move(sentence)), kind(of) {}

@@ -32,6 +32,10 @@ ProcessTable::Entry::Entry(HandOver hand_over, host::ProcessWatch watch_of_it)
 std::optional<uint64_t> ProcessTable::add(HandOver hand_over, int64_t now_mono_ns) {
   std::optional<uint64_t> replaced;
   host::ProcessWatch watch(proc_root_, hand_over.pid);
+  if (watch.start_mono_ns() > hand_over.connected_mono_ns) {  // who connected has ended, and another has its number
+    hand_over.pid = 0;
+    watch = host::ProcessWatch(proc_root_, 0);
+  }
   ring::Segment& segment = hand_over.segment;
   std::string name = manager_.keep({hand_over.pid, watch.start_time(), hand_over.uid, hand_over.job}, segment);
   Entry& entry = entries_.emplace_back(std::move(hand_over), std::move(watch));

@@ -7,20 +7,23 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <utility>
 #include <vector>
 
-#include <spdlog/sinks/stdout_sinks.h>
+#include <spdlog/sinks/base_sink.h>
 #include <spdlog/spdlog.h>
 
 #include "probes/bus/bus.h"
 #include "probes/counter/netdev_reader.h"
 #include "probes/host/proc_stat.h"
 #include "probes/model/facts_json.h"
-#include "probes/sidecar/arrival_log.h"
+#include "probes/sidecar/line_budget.h"
 #include "probes/sidecar/clock.h"
 #include "probes/sidecar/control_server.h"
 #include "probes/sidecar/handover_server.h"
@@ -28,6 +31,7 @@
 #include "probes/sidecar/lldp_watch.h"
 #include "probes/sidecar/node_facts.h"
 #include "probes/sidecar/note.h"
+#include "probes/sidecar/outlet.h"
 #include "probes/sidecar/process_table.h"
 #include "probes/sidecar/rail_watch.h"
 #include "probes/sidecar/seats.h"
@@ -100,16 +104,33 @@ absl::Status check(const Options& options) {
                                     ": give each a path of its own");
 }
 
+// Where the log goes, which may be read by nobody.
+class OutletSink : public spdlog::sinks::base_sink<std::mutex> {
+ public:
+  explicit OutletSink(Outlet& outlet) : outlet_(outlet) {}
+
+ private:
+  void sink_it_(const spdlog::details::log_msg& message) override {
+    spdlog::memory_buf_t text;
+    formatter_->format(message, text);
+    outlet_.say(std::string(text.data(), text.size()));
+  }
+  void flush_() override {}
+  Outlet& outlet_;
+};
+
 class Loop {
  public:
-  Loop(Options options, std::shared_ptr<spdlog::logger> log)
+  Loop(Options options, std::shared_ptr<spdlog::logger> log, Outlet& out, Outlet& log_out)
       : options_(std::move(options)),
         log_(std::move(log)),
+        out_(out),
+        log_out_(log_out),
         seats_(seats_within_limits(std::max(options_.max_processes, 1u), *log_)),
         processes_(options_.proc_root, seats_, manager_),
         rails_({options_.node, options_.sysfs_root, options_.answer_pings, options_.rails}),
         lldp_(options_.lldp_command, std::max<int64_t>(options_.lldp_interval_ms, 100) * kNsPerMs),
-        speaker_(options_.node, options_.json, stdout),
+        speaker_(options_.node, options_.json, out_),
         read_(options_.read_interval_ms * kNsPerMs),
         heard_(1) {}
 
@@ -125,10 +146,11 @@ class Loop {
   void assemble(int64_t now_mono_ns);
   std::vector<Note> notes(size_t processes_left_out, size_t flows_left_out) const;
   void publish(int64_t now_mono_ns);
-  void log_changes();
+  void log_changes(int64_t now_mono_ns);
 
   Options options_;
   std::shared_ptr<spdlog::logger> log_;
+  Outlet &out_, &log_out_;
   Seats seats_;
   ServiceManager manager_;
   ProcessTable processes_;
@@ -144,7 +166,7 @@ class Loop {
   std::vector<model::Heard> heard_;    // one: this node's facts as of the last turn that thought
   Lateness lateness_;
   SelfWatch self_;
-  ArrivalLog arrivals_;
+  LineBudget arrivals_, job_notes_;
   std::string boot_id_;
   int64_t start_mono_ns_ = 0, start_wall_ns_ = 0;
   int64_t published_mono_ns_ = 0;
@@ -231,7 +253,7 @@ void Loop::turn(int64_t now_mono_ns) {
     thinks_ = false;
     assemble(now_mono_ns);
     speaker_.think(heard_, heard_[0].facts.taken_wall_ns);
-    log_changes();
+    log_changes(now_mono_ns);
     if (bus_) publish(now_mono_ns);
   }
   if (bus_) rails_.ask(bus_->take_ping_requests(), now_mono_ns);
@@ -302,21 +324,28 @@ std::vector<Note> Loop::notes(size_t processes_left_out, size_t flows_left_out) 
   const int64_t now = heard_[0].facts.taken_mono_ns;
   const auto is_recent = [now](int64_t when) { return when != 0 && now - when < kTellRefusalsNs; };
   if (is_recent(asked.other_version_mono_ns)) {
-    notes.push_back("processes whose plugin has another segment version asked and are not witnessed");
+    notes.emplace_back("processes whose plugin has another segment version asked and are not witnessed", Note::Kind::kOfAJob);
   }
   if (is_recent(asked.refused_mono_ns)) {
-    notes.push_back("processes were refused a segment: there are too many, or they ask too often");
+    notes.emplace_back("processes were refused a segment: there are too many, or they ask too often", Note::Kind::kOfAJob);
   }
   if (is_recent(asked.further_refused_mono_ns)) {
-    notes.push_back("processes were refused a further segment: flows beyond those they have are not witnessed");
+    notes.emplace_back("processes were refused a further segment: flows beyond those they have are not witnessed",
+                       Note::Kind::kOfAJob);
   }
-  if (processes_.lines_not_read() > 0) notes.push_back("flows are not read: the processes of this node have too many");
+  if (processes_.lines_not_read() > 0) {
+    notes.emplace_back("flows are not read: the processes of this node have too many", Note::Kind::kOfAJob);
+  }
   for (const std::string& problem : socket_problems_) notes.push_back(problem);
   // Without the numbers: a note that changes would be logged again each time.
-  if (processes_left_out > 0) notes.push_back("processes are left out of the facts: too many for one node");
-  if (flows_left_out > 0) notes.push_back("flows are left out of the facts: too many for one node");
+  if (processes_left_out > 0) {
+    notes.emplace_back("processes are left out of the facts: too many for one node", Note::Kind::kOfAJob);
+  }
+  if (flows_left_out > 0) notes.emplace_back("flows are left out of the facts: too many for one node", Note::Kind::kOfAJob);
+  if (out_.is_losing()) notes.push_back("lines on standard output are lost: nobody reads it");
+  if (log_out_.is_losing()) notes.push_back("lines of the log are lost: nobody reads standard error");
   for (Note& note : coverage_notes(heard_[0].facts, start_wall_ns_)) notes.push_back(std::move(note));
-  for (std::string& note : cost_notes(heard_[0].facts)) notes.push_back(std::move(note));
+  for (std::string& note : cost_notes(heard_[0].facts)) notes.emplace_back(std::move(note), Note::Kind::kOfAJob);
   return notes;
 }
 
@@ -332,30 +361,37 @@ void Loop::publish(int64_t now_mono_ns) {
 }
 
 // A cause is logged when it comes, not as long as it lasts.
-void Loop::log_changes() {
+void Loop::log_changes(int64_t now_mono_ns) {
   std::vector<std::string> now;
   for (const Note& note : notes_) {
     if (note.kind == Note::Kind::kFigure) continue;
     now.push_back(note.text);
     if (std::find(noted_.begin(), noted_.end(), note.text) != noted_.end()) continue;
+    if (note.kind == Note::Kind::kOfAJob && !job_notes_.take(now_mono_ns)) continue;
     log_->log(note.kind == Note::Kind::kExpected ? spdlog::level::info : spdlog::level::warn, "{}", note.text);
   }
   noted_ = std::move(now);
+  if (const uint64_t untold = job_notes_.take_untold(now_mono_ns)) {
+    log_->info("{} more notes about processes came and went; `railwitness ls` shows those that hold", untold);
+  }
 }
 
 }  // namespace
 
 absl::Status run(const Options& options, const std::function<bool()>& should_stop) {
   // Not registered by name: two in one process (tests) would clash. Standard output is for verdicts alone.
-  auto log = std::make_shared<spdlog::logger>("sidecar", std::make_shared<spdlog::sinks::stderr_sink_mt>());
+  Outlet out(options.out_fd), log_out(options.log_fd);
+  auto log = std::make_shared<spdlog::logger>("sidecar", std::make_shared<OutletSink>(log_out));
   signal(SIGPIPE, SIG_IGN);  // who read our lines may go; the bus and the sockets have other readers
   const Options whole = with_defaults(options);
   if (absl::Status status = check(whole); !status.ok()) return status;
-  Loop loop(whole, log);
+  Loop loop(whole, log, out, log_out);
   const absl::Status status = loop.open();
   if (!status.ok()) return status;
   loop.run(should_stop);
-  return absl::OkStatus();
+  if (out.error() == 0 || out.error() == EPIPE) return absl::OkStatus();  // who read has read enough
+  return absl::UnavailableError(std::string("standard output could not be written: ") + std::strerror(out.error()) +
+                                "; verdicts are lost");
 }
 
 }  // namespace railwitness::sidecar

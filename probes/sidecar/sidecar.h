@@ -26,6 +26,7 @@ struct Options {
   std::vector<std::string> rails; // interfaces that are rails without RDMA, whether a job uses them or not
   int64_t read_interval_ms = 100;
   uint32_t max_processes = 1024;          // segments handed out at a time
+  int out_fd = 1, log_fd = 2;             // whose readers may stop reading
 };
 
 // Runs until `should_stop` says so (asked every 100 ms). An error means that it could not start; it names the path and

@@ -3,31 +3,29 @@
 #define RAILWITNESS_PROBES_SIDECAR_SPEAKER_H_
 
 #include <cstdint>
-#include <cstdio>
 #include <string>
 #include <vector>
 
 #include "probes/diagnose/diagnose.h"
 #include "probes/diagnose/tracker.h"
 #include "probes/model/facts.h"
+#include "probes/sidecar/outlet.h"
 
 namespace railwitness::sidecar {
 
 class Speaker {
  public:
-  Speaker(const std::string& node, bool json, std::FILE* out) : tracker_(node), json_(json), out_(out) {}
+  Speaker(const std::string& node, bool json, Outlet& out) : tracker_(node), json_(json), out_(out) {}
 
   // `nodes` is this node's facts alone.
   void think(const std::vector<model::Heard>& nodes, int64_t now_wall_ns);
   bool has_open_incidents() const { return !tracker_.open().empty(); }
 
  private:
-  void say(const std::string& line);
-
   diagnose::Thresholds thresholds_;
   diagnose::Tracker tracker_;
   bool json_;
-  std::FILE* out_;
+  Outlet& out_;
 };
 
 }  // namespace railwitness::sidecar

@@ -20,7 +20,7 @@ struct Handover : testing::Test {
     snprintf(knobs.job, sizeof knobs.job, "job.7");
   }
   ~Handover() override {
-    link.close();
+    link.close(), link.sweep();
     for (int fd : owned) close(fd);
     if (client >= 0) close(client);
   }
@@ -39,6 +39,7 @@ struct Handover : testing::Test {
     witness::Memory* m = link.await_memory(1000, status);
     EXPECT_EQ(m, nullptr);
     EXPECT_FALSE(link.is_open()) << "a refused welcome ends the connection";
+    link.sweep();
     return status.what();
   }
   int open_descriptors() {

@@ -12,6 +12,7 @@
 #include <functional>
 #include <random>
 
+#include <netinet/in.h>
 #include <sys/wait.h>
 
 namespace railwitness::test {
@@ -185,6 +186,54 @@ TEST(Keeper, AHostileSidecarIsLeftAndTheNextOneTaken) {
   const int segment = FakeSidecar::serve(client);
   EXPECT_TRUE(eventually([&] { return SegmentCopy::read(segment).state(0).completed > 10; }));
   close(client), close(segment);
+}
+
+// A TCP socket whose close waits for `seconds`, as its peer reads nothing of what is on its way.
+int make_lingering_socket(int seconds, int& peer) {
+  const int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof address;
+  const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  if (bind(listener, reinterpret_cast<sockaddr*>(&address), size) || listen(listener, 1) ||
+      getsockname(listener, reinterpret_cast<sockaddr*>(&address), &size))
+    abort();
+  (void)connect(fd, reinterpret_cast<sockaddr*>(&address), size);
+  peer = accept4(listener, nullptr, nullptr, SOCK_CLOEXEC);
+  close(listener);
+  const std::vector<char> block(1 << 16);
+  pollfd ready{fd, POLLOUT, 0};
+  while (poll(&ready, 1, 200) == 1) (void)!write(fd, block.data(), block.size());
+  const linger wait{1, seconds};
+  setsockopt(fd, SOL_SOCKET, SO_LINGER, &wait, sizeof wait);
+  return fd;
+}
+
+TEST(Keeper, InitAndFlowsDoNotWaitForDescriptorsThatTakeLongToClose) {
+  FakeSidecar sidecar;
+  int peers[2] = {-1, -1}, told[2];
+  const int lingering[2] = {make_lingering_socket(20, peers[0]), make_lingering_socket(20, peers[1])};
+  ASSERT_EQ(pipe(told), 0);
+  Job job([&] {
+    close(lingering[0]), close(lingering[1]);  // ours alone is the copy that is sent
+    const uint64_t start = read_clock_ns(CLOCK_MONOTONIC);
+    if (!witness::begin(knobs_for(sidecar)).is_ok()) _exit(1);
+    Poster p(1);
+    p.post(1);
+    const uint64_t took_ms = (read_clock_ns(CLOCK_MONOTONIC) - start) / 1'000'000;
+    if (write(told[1], &took_ms, sizeof took_ms) != ssize_t{sizeof took_ms}) _exit(2);
+    sleep(60);
+  });
+  const int client = sidecar.accept();
+  const auto header = good_header();
+  FakeSidecar::answer(client, good_welcome(header.segment_bytes), {lingering[0]});  // received
+  FakeSidecar::answer(client, good_welcome(header.segment_bytes), {lingering[1]});  // left unread in the socket
+  close(lingering[0]), close(lingering[1]);
+  uint64_t took_ms = 0;
+  ASSERT_EQ(read(told[0], &took_ms, sizeof took_ms), ssize_t{sizeof took_ms});
+  EXPECT_LT(took_ms, 5000u);
+  for (const int fd : {client, peers[0], peers[1], told[0], told[1]}) close(fd);
 }
 
 TEST(Keeper, TheHelperThreadIsNamedAndBlocksAllSignals) {

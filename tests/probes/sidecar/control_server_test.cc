@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include "probes/sidecar/clock.h"
@@ -69,6 +70,20 @@ TEST_F(ControlServerTest, GivesUpAClientThatDoesNotRead) {
   EXPECT_GT(text_.use_count(), 1) << "waits for it";
   serve(ControlServer::kDeadlineNs + kNsPerSecond);
   EXPECT_EQ(text_.use_count(), 1);
+}
+
+TEST_F(ControlServerTest, WithoutDescriptorsIsNotReadableAllTheTimeAndServesLater) {
+  const ring::UniqueFd client = connect_to(path(), SOCK_STREAM);
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+  const rlimit none{0, before.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
+  serve();
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
+  pollfd event{server_->poll_fd(), POLLIN, 0};
+  EXPECT_EQ(poll(&event, 1, 0), 0) << "the loop would spin";
+  serve(ControlServer::kPauseNs);
+  EXPECT_EQ(read_all(client), *text_);
 }
 
 TEST_F(ControlServerTest, BoundsItsClients) {

@@ -370,6 +370,37 @@ TEST_F(HandoverServerTest, MakesItsSocketAgainWhenSomebodyRemovedIt) {
   EXPECT_THAT(server_->mend().status().message(), HasSubstr("is serving it already"));
 }
 
+// Its number may be another's by then.
+TEST_F(HandoverServerTest, GivesNothingToAChildThatSpeaksForAProcessThatEnded) {
+  int probe = -1;
+  socklen_t size = sizeof(probe);
+  const ring::UniqueFd any = connect_to(path());
+  if (getsockopt(any.get(), SOL_SOCKET, 77 /* SO_PEERPIDFD */, &probe, &size) != 0) GTEST_SKIP() << "needs Linux 6.5";
+  const ring::UniqueFd owned(probe);
+  int answer[2];
+  ASSERT_EQ(pipe(answer), 0);
+  const pid_t job = fork();
+  if (job == 0) {
+    const ring::UniqueFd socket = connect_to(path());
+    const pid_t parent = getpid();
+    if (fork() != 0) _exit(0);
+    alarm(20);
+    while (getppid() == parent) usleep(1000);  // its number is free when we have another parent and it was waited for
+    usleep(50'000);
+    send_message(socket, honest_hello());
+    const char got = receive_welcome(socket, 3000) ? 'y' : 'n';
+    _exit(write(answer[1], &got, 1) == 1 ? 0 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(job, &status, 0), job);
+  EXPECT_THAT(serve_until_news().arrived, IsEmpty());
+  char got = 0;
+  ASSERT_EQ(read(answer[0], &got, 1), 1);
+  EXPECT_EQ(got, 'n');
+  EXPECT_EQ(server_->counters().handed_over, 0u);
+  ::close(answer[0]), ::close(answer[1]);
+}
+
 TEST(UnixListener, TakesThePlaceOfADeadSidecar) {
   TestFolder folder;
   const std::string path = folder.at("dead.sock");

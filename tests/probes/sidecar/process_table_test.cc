@@ -88,6 +88,31 @@ TEST_F(ProcessTableTest, JoinsASegmentWithItsProcess) {
   EXPECT_FALSE(table_.take_changed());
 }
 
+TEST_F(ProcessTableTest, DoesNotTakeAProcessForAnEarlierOneThatHadItsNumber) {
+  const int64_t before = now_mono_ns() - kNsPerSecond;
+  const Child victim;
+  table_.add(hand_over(victim.pid(), 1), now_mono_ns());
+  HandOver forged = hand_over(victim.pid(), 2);
+  forged.connected_mono_ns = before;
+  EXPECT_EQ(table_.add(std::move(forged), now_mono_ns()), std::nullopt) << "nobody's connection is replaced";
+  const auto facts = table_.facts();
+  ASSERT_THAT(facts, SizeIs(2));
+  EXPECT_EQ(facts[0].pid, victim.pid());
+  EXPECT_EQ(facts[1].pid, 0);
+  EXPECT_EQ(facts[1].start_time, 0u);
+}
+
+TEST_F(ProcessTableTest, KnowsAProcessThatConnectsAtOnce) {
+  for (int i = 0; i < 20; ++i) {
+    const Child child;
+    HandOver arrived = hand_over(child.pid(), 1);
+    arrived.connected_mono_ns = now_mono_ns();
+    ProcessTable table("/proc", seats_, manager_);
+    table.add(std::move(arrived), now_mono_ns());
+    EXPECT_EQ(table.facts().at(0).pid, child.pid());
+  }
+}
+
 TEST_F(ProcessTableTest, SeesAStoppedProcess) {
   const Child child;
   table_.add(hand_over(child.pid(), 1), now_mono_ns());

@@ -3,6 +3,8 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <fcntl.h>
+#include <sys/mman.h>
 
 #include <atomic>
 #include <cstring>
@@ -15,6 +17,7 @@
 #include "probes/model/facts_json.h"
 #include "probes/ring/segment.h"
 #include "probes/sidecar/clock.h"
+#include "probes/sidecar/line_budget.h"
 #include "tests/probes/ring/mapped_segment.h"
 #include "tests/probes/sidecar/fake_plugin.h"
 
@@ -126,6 +129,56 @@ class StuckJob {
   ring::UniqueFd socket_;
   ring::MappedSegment segment_;
 };
+
+TEST_F(SidecarTest, GoesOnWhenNobodyReadsItsOutputAndItsLog) {
+  int ends[2];
+  ASSERT_EQ(pipe2(ends, O_CLOEXEC | O_NONBLOCK), 0);
+  const ring::UniqueFd reading(ends[0]), writing(ends[1]);
+  const std::string block(4096, 'x');
+  while (write(writing.get(), block.data(), block.size()) > 0) {
+  }
+  fcntl(writing.get(), F_SETFL, 0);  // from here on a write waits for ever
+  options_.out_fd = options_.log_fd = writing.get();
+  start();
+  const StuckJob first(options_.socket);
+  EXPECT_TRUE(first.has_segment());
+  EXPECT_TRUE(wait_for([this] { return facts().processes.size() == 1; }));
+  const StuckJob second(options_.socket);
+  EXPECT_TRUE(second.has_segment()) << "behind the line that says it of the first";
+  stop();
+  std::string piece(size_t{1} << 16, ' ');  // lets the threads of the outlets go on while the pipe is there
+  fcntl(reading.get(), F_SETFL, O_NONBLOCK);
+  for (int i = 0; i < 100; ++i, usleep(1000)) {
+    while (read(reading.get(), piece.data(), piece.size()) > 0) {
+    }
+  }
+}
+
+TEST_F(SidecarTest, LogsANumberOfNotesThatAJobChangesAllTheTime) {
+  const ring::UniqueFd log(memfd_create("log", MFD_CLOEXEC));
+  options_.log_fd = log.get();
+  start();
+  const ring::UniqueFd socket = connect_to(options_.socket);
+  send_message(socket, honest_hello("flip"));
+  const auto welcomed = receive_welcome(socket, 2000);
+  ASSERT_TRUE(welcomed && welcomed->segment.is_open());
+  ring::MappedSegment segment(welcomed->segment.get());
+  railwitness_writer& writer = segment.writer();
+  writer.clock = RAILWITNESS_CLOCK_MONO_NS;
+  writer.detail = RAILWITNESS_DETAIL_COUNTERS;
+  for (uint32_t i = 0; i < 1200; ++i, usleep(10'000)) {  // 12 s: two spans of the budget begin at most
+    writer.detail_ppm = 30'000 + 100 * i;
+    writer.detail_since_ticks = static_cast<uint64_t>(now_mono_ns());
+  }
+  stop();
+  std::string text(static_cast<size_t>(lseek(log.get(), 0, SEEK_END)), ' ');
+  ASSERT_EQ(pread(log.get(), text.data(), text.size(), 0), static_cast<ssize_t>(text.size()));
+  size_t lines = 0;
+  for (size_t at = 0; (at = text.find("witness costs", at)) != text.npos; ++at) ++lines;
+  EXPECT_GE(lines, 1u);
+  EXPECT_LE(lines, 2 * LineBudget::kLinesASpan) << text;
+  EXPECT_THAT(text, HasSubstr("more notes about processes"));
+}
 
 TEST_F(SidecarTest, ServesTheFactsOfItsNode) {
   start();

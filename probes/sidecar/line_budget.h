@@ -1,14 +1,14 @@
-// Whether to log one more arrival: a line each for a job that starts, a number for a flood, which otherwise would fill the
-// log of the node. One thread.
-#ifndef RAILWITNESS_PROBES_SIDECAR_ARRIVAL_LOG_H_
-#define RAILWITNESS_PROBES_SIDECAR_ARRIVAL_LOG_H_
+// Whether to log one more line that jobs cause: a line each for a job that starts or has something to be said of, a number for
+// a flood, which otherwise would fill the log of the node. One thread.
+#ifndef RAILWITNESS_PROBES_SIDECAR_LINE_BUDGET_H_
+#define RAILWITNESS_PROBES_SIDECAR_LINE_BUDGET_H_
 
 #include <cstdint>
 #include <utility>
 
 namespace railwitness::sidecar {
 
-class ArrivalLog {
+class LineBudget {
  public:
   // True: worth a line of its own.
   bool take(int64_t now_mono_ns) {
@@ -39,4 +39,4 @@ class ArrivalLog {
 
 }  // namespace railwitness::sidecar
 
-#endif  // RAILWITNESS_PROBES_SIDECAR_ARRIVAL_LOG_H_
+#endif  // RAILWITNESS_PROBES_SIDECAR_LINE_BUDGET_H_
