@@ -208,7 +208,10 @@ def parse():
 def main():
     args = parse()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit('overhead: ended; a next run goes on here'))  # and ends the sidecar
-    interval([1, 1.1, 0.9])  # is scipy there? Better asked before than after
+    try:
+        interval([1, 1.1, 0.9])  # better asked before than after
+    except ModuleNotFoundError as missing:
+        sys.exit(f'overhead: {missing}: apt-get install python3-scipy, and run it with the Python that has it (/usr/bin/python3)')
     args.out.mkdir(parents=True, exist_ok=True)
     path, kept = args.out / 'runs.jsonl', {}
     if args.fresh:

@@ -237,6 +237,9 @@ def main():
     if options.results and os.path.exists(options.results):
         done = {row['name']: row for row in map(json.loads, open(options.results))}
     rows = [r for r in plan(options.short) if not options.only or r[0] in options.only.split(',')]
+    unknown = set(filter(None, options.only.split(','))) - {r[0] for r in plan(options.short)}
+    if unknown:
+        parser.error(f'no attack {" ".join(sorted(unknown))}; there are: {" ".join(r[0] for r in plan(options.short))}')
     print('| attack | right | cpu | rss MiB | turn, cpu ms | longest unread ms | age ms | newcomer ms | log lines | what is said |')
     print('|' + '---|' * 10, flush=True)
     right = 0

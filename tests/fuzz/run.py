@@ -53,7 +53,7 @@ def is_right(entry):
 
 def tell(name, entry):
     return (f'{name:15} {entry["cpu_seconds"] / 60:6.1f} CPU min  {entry["runs"]:>12} runs  '
-            f'{len(entry["findings"])} findings open  {"right" if is_right(entry) else "not yet"}')
+            f'{len(entry["findings"])} findings open  {"right" if is_right(entry) else f"not yet right: {ENOUGH_S // 60} CPU min without a finding are"}')
 
 
 def read_ledger(path):
@@ -169,8 +169,10 @@ def fuzzers_of(build, only):
     cache = (build / 'CMakeCache.txt').read_text() if names else ''
     if names and 'RAILWITNESS_FUZZ:BOOL=ON' not in cache:
         raise SystemExit(f'{build} is not instrumented for libFuzzer: cmake --preset fuzz')
-    if not names or set(only or ()) - set(names):
-        raise SystemExit(f'no fuzzer {" ".join(set(only or ()) - set(names))} in {build}: cmake --preset fuzz && cmake --build --preset fuzz')
+    if not rows:
+        raise SystemExit(f'no fuzzers in {build}: cmake --preset fuzz && cmake --build --preset fuzz')
+    if set(only or ()) - set(rows):
+        raise SystemExit(f'no fuzzer {" ".join(sorted(set(only) - set(rows)))}; there are: {" ".join(rows)}')
     return {name: build / 'tests/fuzz' / f'{name}_fuzzer' for name in names}
 
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What being witnessed costs a job and the sidecar beside it, by the number of flows, against the budgets.
 
-    cost.py FLOW_COST RAILWITNESS
+    cost.py FLOW_COST RAILWITNESS          of a build: BUILD/bench/flow_cost BUILD/bin/railwitness
 
 Runs jobs of 8, 256 and 4608 flows (a rank of a 2304-rank all-to-all) on a verbs provider that does nothing, so that all
 that is counted is ours, each beside a sidecar of its own; then eight jobs of 4608 flows beside one, as on a node of eight
@@ -149,7 +149,9 @@ def print_table(rows, node, per_flow_instructions):
 
 
 def main():
-    program, railwitness = sys.argv[1:3]
+    if len(sys.argv) != 3 or not all(map(os.path.isfile, sys.argv[1:])):
+        sys.exit(__doc__)
+    program, railwitness = sys.argv[1:]
     rows = [one_job(program, railwitness, flows) for flows in SIZES]
     node = eight_jobs(program, railwitness)
     added = None

@@ -166,6 +166,8 @@ def self_test(compiler):
 
 
 def main():
+    if len(sys.argv) < 3 or sys.argv[1] == '--help':
+        sys.exit(__doc__)
     if sys.argv[1] == '--self-test':
         right, wrong = self_test(sys.argv[2])
     else:

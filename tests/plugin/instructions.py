@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Counts the instructions of every event of every mode, exactly, with callgrind; fails above the budgets.
 
-    instructions.py TAP_CALLS NET_CALLS
+    instructions.py TAP_CALLS NET_CALLS          of a build: BUILD/bench/tap_calls BUILD/bench/net_calls
 
 added      what a call costs more than on the plain provider or plugin: (with us - plain) / calls
 recording  of these, what the witness writes, for each event: instructions that come from plugin/witness or are a stamp, a
@@ -14,6 +14,7 @@ before. docs/hot-path.md shows the table. Ends with `instructions: N of M right`
 """
 import collections
 import functools
+import os
 import re
 import subprocess
 import sys
@@ -93,6 +94,8 @@ def split(program, with_us):
 
 
 def main():
+    if len(sys.argv) != 3 or not all(map(os.path.isfile, sys.argv[1:])):
+        sys.exit(__doc__)
     wrong = []
     judged = 0
     print(f'{"":5} {"event":40} {"added":>6} {"budget":>6} {"recording":>9} {"stamps":>6}')
