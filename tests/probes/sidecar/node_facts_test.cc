@@ -156,7 +156,7 @@ TEST(CoverageNotes, TellWhatNobodySaw) {
               ElementsAre("sidecar started at 1970-01-01T00:00:00Z: what happened before was not seen",
                           "process 123 was unwitnessed for 3.2 s"));
   EXPECT_EQ(coverage_notes(facts, 0)[0].kind, Note::Kind::kExpected);
-  EXPECT_EQ(coverage_notes(facts, 0)[1].kind, Note::Kind::kProblem);
+  EXPECT_EQ(coverage_notes(facts, 0)[1].kind, Note::Kind::kOfAJob);
   facts.taken_mono_ns = 2000 * kSecond;
   EXPECT_THAT(texts_of(coverage_notes(facts, 0)), IsEmpty());
   facts.processes[2].state = model::ProcessState::kUnknown;
