@@ -61,7 +61,10 @@ Answer read_logs(const DoctorOptions& options) {
   }
   const joblog::JobLog job = reader.finish();
   joblog::Judgement judgement = joblog::judge(job);
-  if (left == 0) judgement.notes.push_back("only the first 4 GiB were read");
+  if (left == 0) {
+    judgement.is_partial = true;
+    judgement.notes.push_back("only the first 4 GiB were read");
+  }
   const bool is_fine = judgement.use == joblog::Use::kUsed;
   return {is_fine ? kExitOk : kExitFinding,
           options.json ? joblog::to_json(job, judgement) + "\n" : joblog::to_text(job, judgement), ""};

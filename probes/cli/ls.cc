@@ -146,8 +146,10 @@ class Printer {
   // What recording takes of the threads that call it; in brackets what it would take, where only counters are kept.
   static std::string cost(const model::Process& process) {
     if (!process.witness_cost) return "-";
-    const std::string share = fmt::format("{:.2f} %", static_cast<double>(process.witness_cost->ppm) / 1e4);
-    return process.witness_cost->counters_only ? fmt::format("({}) counters only", share) : share;
+    const model::WitnessCost& cost = *process.witness_cost;
+    const bool is_measured = cost.event_ns > 0 || cost.ppm > 0;  // both are 0 if nobody called in the last second
+    const std::string share = is_measured ? fmt::format("{:.2f} %", static_cast<double>(cost.ppm) / 1e4) : "-";
+    return cost.counters_only ? fmt::format("({}) counters only", share) : share;
   }
 
   std::string processes() const {

@@ -54,8 +54,10 @@ bool should_stop() {
 }
 
 struct Runner {
-  int operator()(const Answer& answer) const {
-    std::fputs(answer.out.c_str(), stdout);
+  int output_errno = 0;  // a long text fails in fputs, and a later flush knows nothing of it
+
+  int operator()(const Answer& answer) {
+    if (std::fputs(answer.out.c_str(), stdout) == EOF) output_errno = errno;
     std::fputs(answer.err.c_str(), stderr);
     return answer.exit_code;
   }
@@ -66,11 +68,11 @@ struct Runner {
     return status.code() == absl::StatusCode::kInvalidArgument ? kExitUsage : kExitCannot;
   }
   int operator()(const CorrelateOptions& options) const { return run_correlate(options, Streams{}, should_stop); }
-  int operator()(const LsOptions& options) const { return (*this)(run_ls(options)); }
-  int operator()(const EnvOptions& options) const { return (*this)(run_env(options)); }
-  int operator()(const DoctorOptions& options) const { return (*this)(run_doctor(options)); }
-  int operator()(const FabricOptions& options) const { return (*this)(run_fabric(options)); }
-  int operator()(const PortsOptions& options) const { return (*this)(run_ports(options)); }
+  int operator()(const LsOptions& options) { return (*this)(run_ls(options)); }
+  int operator()(const EnvOptions& options) { return (*this)(run_env(options)); }
+  int operator()(const DoctorOptions& options) { return (*this)(run_doctor(options)); }
+  int operator()(const FabricOptions& options) { return (*this)(run_fabric(options)); }
+  int operator()(const PortsOptions& options) { return (*this)(run_ports(options)); }
   int operator()(const VersionOptions& options) const {
     if (options.json) {
       fmt::print("{{\"version\":\"{}\",\"segment_major\":{},\"segment_minor\":{}}}\n", RAILWITNESS_VERSION,
@@ -105,11 +107,13 @@ int run(const std::vector<std::string>& arguments) {
   const Command command = parse_arguments(arguments);
   if (is_daemon(command)) install_handlers();
   if (!tells_variables(command)) warn_of_variables(arguments[0]);
-  const int code = std::visit(Runner{}, command);
+  Runner runner;
+  const int code = std::visit(runner, command);
   errno = 0;
   if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return code;
-  if (errno == EPIPE) return code;  // who read has read enough
-  fmt::print(stderr, "railwitness: standard output cannot be written: {}\n", std::strerror(errno));
+  const int error = runner.output_errno != 0 ? runner.output_errno : errno;
+  if (error == EPIPE) return code;  // who read has read enough
+  fmt::print(stderr, "railwitness: standard output cannot be written: {}\n", std::strerror(error));
   return kExitCannot;
 }
 

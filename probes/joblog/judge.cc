@@ -278,7 +278,8 @@ std::string ranges(const std::vector<int>& ranks) {
   return out;
 }
 
-std::vector<std::string> notes_of(const JobLog& job, const std::vector<size_t>& judged) {
+// Also whether the log shows a part of the job only.
+std::vector<std::string> notes_of(const JobLog& job, const std::vector<size_t>& judged, bool& is_partial) {
   std::vector<std::string> notes;
   std::map<std::string, std::vector<size_t>> networks, problems, profilers;
   std::vector<size_t> forgotten;
@@ -314,7 +315,9 @@ std::vector<std::string> notes_of(const JobLog& job, const std::vector<size_t>& 
                     "but later communicators are not named on {}; NCCL_NET_PLUGIN_REF_COUNT=1 keeps it",
                     who(job, forgotten)));
   }
-  if (!seen.empty() && static_cast<int>(seen.size()) < ranks) {
+  const bool misses_ranks = !seen.empty() && static_cast<int>(seen.size()) < ranks;
+  is_partial = misses_ranks || job.processes_left_out > 0;
+  if (misses_ranks) {
     notes.push_back(fmt::format("the log shows {} of {} ranks; give all files (NCCL_DEBUG_FILE writes one a process)",
                                 seen.size(), ranks));
   }
@@ -391,7 +394,7 @@ Judgement judge(const JobLog& job) {
               })->use;
   }
   for (const std::string& version : versions) out.nccl_version += (out.nccl_version.empty() ? "" : ", ") + version;
-  out.notes = notes_of(job, judged);
+  out.notes = notes_of(job, judged, out.is_partial);
   if (out.groups.empty()) {
     out.notes.push_back(job.nccl_lines == 0 ? "no line of NCCL in it; run with NCCL_DEBUG=INFO"
                                             : "only NCCL's version is in it; run with NCCL_DEBUG=INFO");

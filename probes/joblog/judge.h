@@ -24,7 +24,8 @@ struct Group {
 };
 
 struct Judgement {
-  Use use = Use::kUnknown;         // of the whole job: the worst of its groups
+  Use use = Use::kUnknown;         // of the whole job as far as the log shows it: the worst of its groups
+  bool is_partial = false;         // ranks or processes are missing in the log; a note says which
   std::vector<Group> groups;       // the largest first
   std::string nccl_version;        // "2.28.9"; several: "2.27.7, 2.28.9"
   std::vector<std::string> notes;  // mixed networks, misspelt variables, what the log does not show

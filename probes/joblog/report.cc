@@ -8,10 +8,10 @@
 namespace railwitness::joblog {
 namespace {
 
-std::string_view whole_word(Use use) {
-  switch (use) {
+std::string_view whole_word(const Judgement& judgement) {
+  switch (judgement.use) {
     case Use::kUsed:
-      return "railwitness is used";
+      return judgement.is_partial ? "railwitness is used, as far as the log shows" : "railwitness is used";
     case Use::kBlind:
       return "railwitness is loaded, but does not see the traffic of every rank";
     case Use::kNotUsed:
@@ -30,7 +30,7 @@ std::string to_text(const JobLog& job, const Judgement& judgement) {
   const bool none_uses_it =
       judgement.use == Use::kNotUsed && std::all_of(judgement.groups.begin(), judgement.groups.end(),
                                                     [](const Group& group) { return group.use == Use::kNotUsed; });
-  std::string out = fmt::format("{}{}\n", none_uses_it ? "railwitness is NOT used" : whole_word(judgement.use),
+  std::string out = fmt::format("{}{}\n", none_uses_it ? "railwitness is NOT used" : whole_word(judgement),
                                 judgement.nccl_version.empty() ? "" : ", NCCL " + judgement.nccl_version);
   for (const Group& group : judgement.groups) {
     out += fmt::format("  {:<9} {}{}\n", word(group.use), who(job, group.processes),

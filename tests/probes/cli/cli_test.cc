@@ -226,7 +226,11 @@ TEST(Ls, SaysWhatRecordingCostsAndWhereOnlyCountersAreKept) {
   model::NodeFacts node = facts();
   EXPECT_THAT(tables(node, false), HasSubstr("COST"));
   EXPECT_THAT(tables(node, false), Not(HasSubstr(" %")));
-  node.processes[0].witness_cost.emplace().ppm = 2780;
+  node.processes[0].witness_cost.emplace().max_permille = 20;
+  EXPECT_THAT(tables(node, false), Not(HasSubstr(" %"))) << "nobody called, so nothing was measured";
+  node.processes[0].witness_cost->event_ns = 40;
+  EXPECT_THAT(tables(node, false), HasSubstr("  0.00 %  ")) << "calls so few that they cost nothing";
+  node.processes[0].witness_cost->ppm = 2780;
   EXPECT_THAT(tables(node, false), HasSubstr("  0.28 %  "));
   node.processes[0].witness_cost->counters_only = true;
   EXPECT_THAT(tables(node, false), HasSubstr("  (0.28 %) counters only  "));

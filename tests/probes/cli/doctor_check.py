@@ -32,6 +32,17 @@ def check(what, done, status, *parts):
 USED = b'h:1:1 [0] NCCL INFO railwitness 0.1.0: tap by stub, sidecar connected\nh:1:1 [0] NCCL INFO Using network IB\n'
 
 check('docs/knobs.md is what the program prints', run('env', '--markdown'), 0, (root / 'docs/knobs.md').read_text())
+for text in 'version', 'env --json':  # short, and longer than what is held back until the end
+    with open('/dev/full', 'w') as full:
+        done = subprocess.run([program, *text.split()], stdout=full, stderr=subprocess.PIPE, timeout=60)
+    done.stdout = b''
+    check(f'{text} to a full disk', done, 3, 'standard output cannot be written: No space left on device')
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = subprocess.run([program, *text.split()], stdout=writer, stderr=subprocess.PIPE, timeout=60)
+    os.close(writer)
+    done.stdout = b''
+    check(f'{text} to a reader that has gone', done, 0, *(['?'] if done.stderr else []))
 check('nothing set', run('env'), 0, 'RAILWITNESS_SOCKET', "none of NCCL's variables")
 said = json.loads(run('env', '--json').stdout)
 names = [row['name'] for row in said['variables']]
@@ -62,6 +73,11 @@ check('a process that is not', run('env', '--pid', 4194304), 3, 'there is no suc
 check('both at once', run('env', '--pid', 1, '--markdown'), 2)
 
 check('a log of use', run('doctor', '-', given=USED), 0, 'railwitness is used')
+PART = USED + b'h:1:1 [0] NCCL INFO ncclCommInitRank comm 0x1 rank 0 nranks 2 cudaDev 0 busId 1 commId 0x1 - Init COMPLETE\n'
+REST = PART.replace(b'h:1:1', b'h:2:2').replace(b' rank 0 ', b' rank 1 ')
+check('a log that misses a rank', run('doctor', '-', given=PART), 0, 'used, as far as the log shows', 'shows 1 of 2 ranks')
+check('and the same with that rank', run('doctor', '-', given=PART + REST), 0, 'railwitness is used\n', '2 of 2 ranks')
+check('a log that misses a rank, and shows one without', run('doctor', '-', logs / 'plugin_none.log', given=PART), 1)
 check('a log without', run('doctor', logs / 'plugin_none.log'), 1, 'railwitness is NOT used, NCCL 2.28.9')
 check('several files are one job', run('doctor', '-', logs / 'plugin_none.log', given=USED), 1, 'NOT used by every rank')
 check('no log', run('doctor', '/nowhere/job.log'), 3, 'cannot open /nowhere/job.log', 'name logs of a job')
