@@ -116,7 +116,7 @@ void add_ls(CLI::App& app, LsOptions& options) {
 void add_env(CLI::App& app, EnvOptions& options) {
   CLI::Option* pid = app.add_option("--pid", options.pid, "environment of this process instead of ours")
                          ->check(number(1, 1 << 22, "the number of a process, 1 to 4194304,", "1 to 4194304"));
-  app.add_flag("--markdown", options.markdown, "the rows alone, as docs/knobs.md has them")->excludes(pid);
+  app.add_flag("--markdown", options.markdown, "the page docs/knobs.md")->excludes(pid);
   app.add_flag("--json", options.json, "as JSON");
   app.footer(footer(
       "Every RAILWITNESS_* variable with its value, what is misspelt or wrong, and what NCCL's variables mean for us,\n"
