@@ -279,7 +279,7 @@ TEST_F(Recorder, LosesNothingWhileFourThreadsPostAndTheMemoryChanges) {
 // Sequence and posts of each flow, as a sidecar reads them: what stands under one name.
 std::vector<std::pair<uint32_t, uint64_t>> posts_by_name(const witness::Memory& m) {
   std::vector<std::pair<uint32_t, uint64_t>> found;
-  for (uint32_t i = 0; i < m.writer->flows; i++) {
+  for (uint32_t i = 0, n = load_acquire(m.writer->flows); i < n; i++) {
     const uint32_t sequence = load_acquire(m.identities[i].sequence);
     const uint64_t posted = load_acquire(m.states[i].posted);
     found.emplace_back(load_acquire(m.identities[i].sequence) == sequence ? sequence : 1, posted);
