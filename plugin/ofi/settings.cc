@@ -1,5 +1,6 @@
 #include "plugin/ofi/settings.h"
 
+#include "railwitness/base/fnv1a.h"
 #include "railwitness/base/knobs.h"
 
 #include <atomic>
@@ -85,9 +86,7 @@ uint64_t host_id() {
   ssize_t n = fd >= 0 ? read(fd, text, sizeof text - 1) : 0;
   if (fd >= 0) close(fd);
   if (n <= 0 && gethostname(text, sizeof text - 1) == 0) n = static_cast<ssize_t>(strlen(text));
-  uint64_t id = 14695981039346656037u;  // FNV-1a
-  for (ssize_t i = 0; i < n; i++) id = (id ^ static_cast<uint8_t>(text[i])) * 1099511628211u;
-  return id;
+  return fnv1a_64(text, n > 0 ? static_cast<size_t>(n) : 0);
 }
 
 uint64_t random_64() {

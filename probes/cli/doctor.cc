@@ -15,6 +15,7 @@
 #include "probes/doctor/host.h"
 #include "probes/joblog/report.h"
 #include "railwitness/base/version.h"
+#include "probes/model/json_text.h"
 
 namespace railwitness::cli {
 namespace {
@@ -89,7 +90,7 @@ std::string checks_json(const std::vector<doctor::Check>& checks) {
                              {"seen", check.evidence},
                              {"way_out", check.way_out}});
   }
-  return out.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+  return model::dump(out) + "\n";
 }
 
 }  // namespace

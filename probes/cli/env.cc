@@ -7,6 +7,7 @@
 #include "probes/cli/arguments.h"
 #include "probes/cli/table.h"
 #include "probes/doctor/nccl_variables.h"
+#include "probes/model/json_text.h"
 #include "probes/model/printable.h"
 #include "railwitness/base/knobs.h"
 #include "railwitness/base/version.h"
@@ -147,7 +148,7 @@ Answer show_environment(const doctor::Environment& environment, const std::strin
                              {"meaning", remark.evidence},
                              {"way_out", remark.way_out}});
     }
-    return {code, out.dump(-1, ' ', false, ordered_json::error_handler_t::replace) + "\n", ""};
+    return {code, model::dump(out) + "\n", ""};
   }
   std::string out =
       fmt::format("railwitness {}, environment of {}\n\n{}", kVersionText, whose, knob_table(environment));

@@ -1,7 +1,5 @@
 #include "probes/cli/fabric.h"
 
-#include <time.h>
-
 #include <algorithm>
 #include <filesystem>
 #include <optional>
@@ -19,6 +17,7 @@
 #include "probes/fabric/rails.h"
 #include "probes/model/json_text.h"
 #include "probes/model/printable.h"
+#include "railwitness/base/clock.h"
 
 namespace railwitness::cli {
 namespace {
@@ -112,7 +111,7 @@ std::string fabric_json(const Read& read, const fabric::FabricMap& map, const fa
                                {"evidence", finding.evidence}});
   }
   out["notes"] = judgement.notes;
-  return out.dump(-1, ' ', false, ordered_json::error_handler_t::replace) + "\n";
+  return model::dump(out) + "\n";
 }
 
 // --- ports
@@ -123,10 +122,8 @@ std::string speed_of(const fabric::MapPort& port) {
 }
 
 std::string age_text(const std::optional<int64_t>& wall_ns) {
-  timespec now{};
-  clock_gettime(CLOCK_REALTIME, &now);
   int64_t ns = 0;
-  if (!wall_ns || __builtin_sub_overflow(int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec, *wall_ns, &ns) || ns < 0) return "-";
+  if (!wall_ns || __builtin_sub_overflow(now_wall_ns(), *wall_ns, &ns) || ns < 0) return "-";
   const double s = static_cast<double>(ns) / 1e9;
   return s < 120 ? fmt::format("{:.0f} s", s) : s < 7200 ? fmt::format("{:.0f} min", s / 60) : s < 172'800 ? fmt::format("{:.0f} h", s / 3600) : fmt::format("{:.0f} d", s / 86'400);
 }
@@ -202,7 +199,7 @@ Answer run_ports(const PortsOptions& options) {
       out["ports"].push_back({{"host", row.host}, {"nic", row.nic}, {"cable", row.cable}, {"switch_port", row.switch_port}, {"rail", row.rail},
                               {"plane", row.plane}, {"speed", row.speed}, {"source", row.source}, {"age", row.age}, {"remembered", !row.state.empty()}});
     }
-    return {kExitOk, out.dump(-1, ' ', false, ordered_json::error_handler_t::replace) + "\n", ""};
+    return {kExitOk, model::dump(out) + "\n", ""};
   }
   Table table({"HOST", "NIC", "CABLE", "SWITCH PORT", "RAIL", "PLANE", "SPEED", "SOURCE", "AGE"});
   for (const PortRow& row : rows) {

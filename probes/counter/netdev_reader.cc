@@ -13,6 +13,7 @@
 
 #include "probes/counter/rail_reader.h"
 #include "probes/counter/sysfs.h"
+#include "probes/model/natural_order.h"
 #include "probes/model/words.h"
 
 namespace railwitness::counter {
@@ -88,7 +89,7 @@ bool NetdevReader::is_loopback(const std::string& name) const {
 }
 
 std::vector<model::Rail> NetdevReader::read(std::vector<std::string> names, int64_t now_mono_ns) {
-  std::sort(names.begin(), names.end(), natural_less);
+  std::sort(names.begin(), names.end(), model::natural_less);
   std::erase_if(memory_, [&names](const auto& known) {
     return std::find(names.begin(), names.end(), known.first) == names.end();
   });

@@ -17,9 +17,6 @@
 
 namespace railwitness::counter {
 
-// Names with numbers in the order people count: mlx5_2 before mlx5_10.
-bool natural_less(std::string_view left, std::string_view right);
-
 // "4: ACTIVE" to "ACTIVE"; text without a number stays.
 std::string parse_state(std::string_view text);
 

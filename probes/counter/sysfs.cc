@@ -8,6 +8,7 @@
 #include <memory>
 
 #include "probes/counter/rail_reader.h"
+#include "probes/model/natural_order.h"
 
 namespace railwitness::counter {
 namespace {
@@ -35,7 +36,7 @@ std::vector<std::string> list_folder(const std::string& path, size_t limit) {
   while (const dirent* entry = readdir(folder.get())) {
     if (entry->d_name[0] != '.' && names.size() < limit) names.emplace_back(entry->d_name);
   }
-  std::sort(names.begin(), names.end(), natural_less);
+  std::sort(names.begin(), names.end(), model::natural_less);
   return names;
 }
 

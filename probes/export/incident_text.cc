@@ -215,7 +215,7 @@ ordered_json evidence_json(const std::vector<model::Evidence>& evidence) {
 }
 
 std::string dumped(const ordered_json& value) {
-  return value.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
+  return model::dump(value);
 }
 
 // 64-bit numbers are text: many readers of JSON round them.

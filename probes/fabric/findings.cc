@@ -7,16 +7,11 @@
 #include "fmt/format.h"
 #include "fmt/ranges.h"
 #include "probes/fabric/rules.h"
+#include "probes/model/natural_order.h"
+#include "railwitness/base/fnv1a.h"
 
 namespace railwitness::fabric {
 namespace {
-
-// FNV-1a: the identity must not change with the compiler or the machine.
-uint64_t hash_of(std::string_view text) {
-  uint64_t hash = 14695981039346656037ull;
-  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211ull;
-  return hash;
-}
 
 void tell_loops(Case& with) {
   for (const MapLink& link : with.map.links) {
@@ -74,7 +69,8 @@ void Case::add(FindingKind kind, std::vector<std::string> components, std::vecto
   std::sort(key.begin(), key.end());
   Finding finding;
   finding.kind = kind;
-  finding.id = fmt::format("{:012x}", hash_of(fmt::format("{}\n{}", word(kind), fmt::join(key, "\n"))) & 0xffffffffffff);
+  const std::string name = fmt::format("{}\n{}", word(kind), fmt::join(key, "\n"));
+  finding.id = fmt::format("{:012x}", fnv1a_64(name.data(), name.size()) & 0xffffffffffff);
   finding.components = std::move(components);
   finding.wanted = std::move(wanted);
   finding.text = std::move(text);
@@ -136,7 +132,7 @@ Judgement judge(const FabricMap& map, const Rails& rails) {
   std::stable_sort(out.findings.begin(), out.findings.end(), [](const Finding& a, const Finding& b) {
     if (a.kind != b.kind) return a.kind < b.kind;
     return a.components != b.components ? std::lexicographical_compare(a.components.begin(), a.components.end(), b.components.begin(),
-                                                                       b.components.end(), natural_less)
+                                                                       b.components.end(), model::natural_less)
                                         : a.id < b.id;
   });
   return out;

@@ -7,6 +7,7 @@
 
 #include "fmt/format.h"
 #include "fmt/ranges.h"
+#include "probes/model/natural_order.h"
 
 namespace railwitness::fabric {
 namespace {
@@ -71,7 +72,7 @@ class Drawer {
       if (rails_.hosts[h].is_typical && slots(h).size() > 1) units[rails_.hosts[h].unit].push_back(h);
     }
     for (auto& [unit, hosts] : units) {
-      std::sort(hosts.begin(), hosts.end(), [this](size_t a, size_t b) { return natural_less(rails_.hosts[a].name, rails_.hosts[b].name); });
+      std::sort(hosts.begin(), hosts.end(), [this](size_t a, size_t b) { return model::natural_less(rails_.hosts[a].name, rails_.hosts[b].name); });
       for (size_t from = 0; from < hosts.size(); from += kHostsInRow) {
         block(unit, {hosts.begin() + static_cast<std::ptrdiff_t>(from),
                      hosts.begin() + static_cast<std::ptrdiff_t>(std::min(hosts.size(), from + kHostsInRow))});

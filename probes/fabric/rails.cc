@@ -1,7 +1,6 @@
 #include "probes/fabric/rails.h"
 
 #include <algorithm>
-#include <cctype>
 #include <iterator>
 #include <numeric>
 #include <set>
@@ -10,6 +9,7 @@
 
 #include "fmt/format.h"
 #include "probes/fabric/identity.h"
+#include "probes/model/natural_order.h"
 
 namespace railwitness::fabric {
 namespace {
@@ -42,7 +42,7 @@ const T* majority(const std::map<T, size_t>& votes) {
 
 // Among a family's slots, which are in natural order; -1: it is none of them.
 int place_of(const std::vector<std::string>& slots, const std::string& slot) {
-  const auto at = std::lower_bound(slots.begin(), slots.end(), slot, natural_less);
+  const auto at = std::lower_bound(slots.begin(), slots.end(), slot, model::natural_less);
   return at != slots.end() && *at == slot ? static_cast<int>(at - slots.begin()) : -1;
 }
 
@@ -104,7 +104,7 @@ class Finder {
     for (auto& [name, host] : hosts) {
       std::vector<NicPlace>& of_host = nics[name];
       std::sort(of_host.begin(), of_host.end(), [this](const NicPlace& a, const NicPlace& b) {
-        if (a.slot != b.slot) return natural_less(a.slot, b.slot);
+        if (a.slot != b.slot) return model::natural_less(a.slot, b.slot);
         return map_.port_name(a.port) < map_.port_name(b.port);
       });
       for (NicPlace& nic : of_host) {
@@ -186,7 +186,7 @@ class Finder {
 
   static size_t common(const std::vector<std::string>& a, const std::vector<std::string>& b) {
     std::vector<std::string> both;
-    std::set_intersection(a.begin(), a.end(), b.begin(), b.end(), std::back_inserter(both), natural_less);
+    std::set_intersection(a.begin(), a.end(), b.begin(), b.end(), std::back_inserter(both), model::natural_less);
     return both.size();
   }
 
@@ -267,12 +267,12 @@ class Finder {
       const int unit = out_.of_device[d].unit;
       if (unit < 0) continue;
       const auto [at, is_new] = first.try_emplace(unit, map_.devices[d].label);
-      if (!is_new && natural_less(map_.devices[d].label, at->second)) at->second = map_.devices[d].label;
+      if (!is_new && model::natural_less(map_.devices[d].label, at->second)) at->second = map_.devices[d].label;
     }
     std::vector<std::pair<std::string, int>> order;
     for (const auto& [unit, name] : first) order.emplace_back(name, unit);
     std::sort(order.begin(), order.end(), [](const auto& a, const auto& b) {
-      return a.first != b.first ? natural_less(a.first, b.first) : a.second < b.second;
+      return a.first != b.first ? model::natural_less(a.first, b.first) : a.second < b.second;
     });
     std::map<int, int> number;
     for (size_t i = 0; i < order.size(); ++i) number[order[i].second] = static_cast<int>(i);
@@ -327,27 +327,6 @@ class Finder {
 };
 
 }  // namespace
-
-bool natural_less(const std::string& a, const std::string& b) {
-  const auto is_digit = [](char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; };
-  size_t i = 0, j = 0;
-  while (i < a.size() && j < b.size()) {
-    if (is_digit(a[i]) && is_digit(b[j])) {
-      size_t from_i = i, from_j = j;
-      while (i < a.size() && is_digit(a[i])) ++i;
-      while (j < b.size() && is_digit(b[j])) ++j;
-      while (from_i + 1 < i && a[from_i] == '0') ++from_i;
-      while (from_j + 1 < j && b[from_j] == '0') ++from_j;
-      if (i - from_i != j - from_j) return i - from_i < j - from_j;
-      if (const int order = a.compare(from_i, i - from_i, b, from_j, j - from_j); order != 0) return order < 0;
-    } else {
-      if (a[i] != b[j]) return a[i] < b[j];
-      ++i, ++j;
-    }
-  }
-  if (i < a.size() || j < b.size()) return j < b.size();
-  return a < b;  // "07" and "7"
-}
 
 uint32_t Rails::usual_port(const FabricMap& map, size_t host) const {
   std::map<uint32_t, size_t> votes;

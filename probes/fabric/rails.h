@@ -60,9 +60,6 @@ struct Rails {
 
 Rails find_rails(const FabricMap& map);
 
-// "mlx5_9" before "mlx5_10".
-bool natural_less(const std::string& a, const std::string& b);
-
 }  // namespace railwitness::fabric
 
 #endif  // RAILWITNESS_PROBES_FABRIC_RAILS_H_

@@ -4,6 +4,7 @@
 
 #include "fmt/format.h"
 #include "nlohmann/json.hpp"
+#include "probes/model/json_text.h"
 
 namespace railwitness::joblog {
 namespace {
@@ -68,7 +69,7 @@ std::string to_json(const JobLog& job, const Judgement& judgement) {
     out["groups"].push_back(std::move(g));
   }
   out["notes"] = judgement.notes;
-  return out.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+  return model::dump(out);
 }
 
 }  // namespace railwitness::joblog

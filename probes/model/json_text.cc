@@ -21,25 +21,32 @@ std::string position(std::string_view text, size_t at) {
 
 // Where nesting first exceeds `depth`, npos if nowhere. The parser would take memory for every level.
 size_t too_deep_at(std::string_view text, int depth) {
-  int level = 0;
-  bool in_string = false;
+  JsonNesting nesting;
   for (size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
-    if (in_string) {
-      if (c == '\\') ++i;
-      if (c == '"') in_string = false;
-    } else if (c == '"') {
-      in_string = true;
-    } else if (c == '[' || c == '{') {
-      if (++level > depth) return i;
-    } else if (c == ']' || c == '}') {
-      --level;
-    }
+    nesting.take(text[i]);
+    if (nesting.depth() > depth) return i;
   }
   return std::string_view::npos;
 }
 
 }  // namespace
+
+bool JsonNesting::take(char c) {
+  if (in_string_) {
+    if (is_escaped_) {
+      is_escaped_ = false;
+    } else {
+      is_escaped_ = c == '\\';
+      in_string_ = c != '"';
+    }
+    return false;
+  }
+  in_string_ = c == '"';
+  if (c == '[' || c == '{') ++depth_;
+  const bool closes = c == ']' || c == '}';
+  if (closes) --depth_;
+  return closes;
+}
 
 absl::StatusOr<json> parse_bounded_json(std::string_view text, const JsonBounds& bounds) {
   if (text.size() > bounds.bytes) {
@@ -58,10 +65,6 @@ absl::StatusOr<json> parse_bounded_json(std::string_view text, const JsonBounds&
   } catch (const json::exception&) {  // a number out of range
     return absl::InvalidArgumentError("JSON with a number that is out of range");
   }
-}
-
-std::string dump(const json& value) {
-  return value.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
 }  // namespace railwitness::model

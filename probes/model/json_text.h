@@ -11,6 +11,19 @@
 
 namespace railwitness::model {
 
+// How deep the next character of a JSON text lies: brackets in strings do not count. Below 0: one more is closed than was
+// opened. Takes any bytes.
+class JsonNesting {
+ public:
+  // True: `c` closes an array or an object.
+  bool take(char c);
+  int depth() const { return depth_; }
+
+ private:
+  int depth_ = 0;
+  bool in_string_ = false, is_escaped_ = false;
+};
+
 struct JsonBounds {
   size_t bytes = size_t{4} << 20;
   int depth = 16;  // our own documents need 7, lldpctl's 9
@@ -19,8 +32,11 @@ struct JsonBounds {
 // The error names line and column.
 absl::StatusOr<nlohmann::json> parse_bounded_json(std::string_view text, const JsonBounds& bounds);
 
-// One line; bytes that are no UTF-8 are replaced.
-std::string dump(const nlohmann::json& value);
+// One line; bytes that are no UTF-8 are replaced. Of nlohmann::json and ordered_json.
+template <class Json>
+std::string dump(const Json& value) {
+  return value.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
 
 }  // namespace railwitness::model
 

@@ -7,6 +7,7 @@
 #include "csv.h"
 #include "fmt/format.h"
 #include "probes/fabric/readers/text.h"
+#include "probes/model/printable.h"
 
 namespace railwitness::fabric {
 namespace {
@@ -29,7 +30,7 @@ void on_field(void* text, size_t length, void* to) {
   if (parsed.fields++ == 0) parsed.begin = parsed.line;
   parsed.line += static_cast<uint32_t>(std::count(field.begin(), field.end(), '\n'));
   parsed.after_return = false;
-  if (parsed.row.fields.size() < kMaxFields) parsed.row.fields.push_back(printable(trim(field), kMaxFieldBytes));
+  if (parsed.row.fields.size() < kMaxFields) parsed.row.fields.push_back(model::printable(trim(field), kMaxFieldBytes));
 }
 
 // `end`: the character that ended the row, -1 at the end of the text.

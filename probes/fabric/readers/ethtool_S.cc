@@ -6,6 +6,7 @@
 
 #include "fmt/format.h"
 #include "probes/fabric/readers/text.h"
+#include "probes/model/printable.h"
 
 namespace railwitness::fabric {
 namespace {
@@ -82,7 +83,7 @@ absl::StatusOr<model::FabricFacts> read_ethtool_s(std::string_view file, std::st
     if (port.counters.size() >= kMaxCounters)
       return refuse(file, lines.number(), fmt::format("more than {} counters", kMaxCounters));
     const auto [known, is_new] =
-        port.counters.try_emplace(printable(trim(line.substr(0, colon)), 128), model::CounterValue{*value, false});
+        port.counters.try_emplace(model::printable(trim(line.substr(0, colon)), 128), model::CounterValue{*value, false});
     if (!is_new)
       return refuse(file, lines.number(), known->first + " is there twice: the output of more than one interface");
   }

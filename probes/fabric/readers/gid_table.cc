@@ -2,13 +2,13 @@
 
 #include <algorithm>
 #include <cctype>
-#include <limits>
 #include <optional>
 #include <string>
 #include <utility>
 
 #include "fmt/format.h"
 #include "probes/fabric/readers/text.h"
+#include "probes/model/printable.h"
 
 namespace railwitness::fabric {
 namespace {
@@ -26,12 +26,6 @@ std::string gid_of(std::string_view text) {
   return out.size() == 39 ? out : std::string();
 }
 
-std::optional<uint32_t> small(std::string_view text) {
-  const auto value = number_of(text);
-  if (!value || *value > std::numeric_limits<uint32_t>::max()) return std::nullopt;
-  return static_cast<uint32_t>(*value);
-}
-
 bool is_ipv4(std::string_view text) {
   return std::count(text.begin(), text.end(), '.') == 3 && text.size() <= 15;
 }
@@ -39,20 +33,20 @@ bool is_ipv4(std::string_view text) {
 // DEV PORT INDEX GID [IPv4] VER [DEV]
 absl::StatusOr<model::GidEntry> entry_of(std::string_view file, const std::vector<std::string_view>& words,
                                          uint32_t line) {
-  const auto port = small(words[1]), index = small(words[2]);
+  const auto port = narrowed(number_of(words[1])), index = narrowed(number_of(words[2]));
   model::GidEntry out;
   out.gid = gid_of(words[3]);
   if (!port || !index || out.gid.empty()) return refuse(file, line, "not DEV PORT INDEX GID");
-  out.device = printable(words[0], 64);
+  out.device = model::printable(words[0], 64);
   out.port = *port;
   out.index = *index;
   out.line = line;
   size_t at = 4;
-  if (at < words.size() && is_ipv4(words[at])) out.ipv4 = printable(words[at++], 15);
+  if (at < words.size() && is_ipv4(words[at])) out.ipv4 = model::printable(words[at++], 15);
   if (at >= words.size() || (words[at] != "v1" && words[at] != "v2"))
     return refuse(file, line, "neither v1 nor v2 behind the GID");
   out.version = std::string(words[at++]);
-  if (at < words.size()) out.netdev = printable(words[at], 64);
+  if (at < words.size()) out.netdev = model::printable(words[at], 64);
   out.link_local = out.gid.starts_with("fe8") || out.gid.starts_with("fe9") || out.gid.starts_with("fea") ||
                    out.gid.starts_with("feb");
   return out;
@@ -78,7 +72,7 @@ absl::StatusOr<model::GidFacts> read_gid_table(std::string_view file, std::strin
     if (std::string_view count = words[0]; take_prefix(count, "n_gids_found=")) {
       if (number_of(count) != out.entries.size()) {
         out.remarks.push_back(
-            {lines.number(), fmt::format("{} GIDs are said, {} are there", printable(count, 16), out.entries.size())});
+            {lines.number(), fmt::format("{} GIDs are said, {} are there", model::printable(count, 16), out.entries.size())});
       }
       break;
     }

@@ -5,6 +5,7 @@
 #include "fmt/format.h"
 #include "probes/fabric/readers/slurm_topology.h"
 #include "probes/fabric/readers/text.h"
+#include "probes/model/printable.h"
 
 namespace railwitness::fabric {
 namespace {
@@ -13,7 +14,7 @@ constexpr size_t kMaxRemarks = 64;
 constexpr size_t kMaxShown = 64;  // bytes of a name in a refusal
 
 std::string shown(std::string_view text) {
-  return printable(text, kMaxShown);
+  return model::printable(text, kMaxShown);
 }
 
 }  // namespace

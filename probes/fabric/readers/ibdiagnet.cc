@@ -32,9 +32,7 @@ std::optional<uint64_t> number_of(const std::string& text) {
 }
 
 std::optional<uint32_t> small_number_of(const std::string& text) {
-  const auto number = number_of(text);
-  if (!number || *number > UINT32_MAX) return std::nullopt;
-  return static_cast<uint32_t>(*number);
+  return narrowed(number_of(text));
 }
 
 // PortInfo.LinkWidthActive.
@@ -351,13 +349,7 @@ class Reader {
 }  // namespace
 
 absl::StatusOr<model::FabricFacts> read_ibdiagnet(std::string_view file_name, std::string_view bytes) {
-  if (const absl::Status status = check_size(file_name, bytes); !status.ok()) return status;
-  Reader reader(file_name);
-  Lines lines(bytes);
-  for (std::string_view line; lines.next(line);) {
-    if (const absl::Status status = reader.read(lines.number(), line); !status.ok()) return status;
-  }
-  return std::move(reader).finish();
+  return read_lines<Reader>(file_name, bytes);
 }
 
 }  // namespace railwitness::fabric

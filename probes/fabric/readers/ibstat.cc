@@ -16,7 +16,6 @@ namespace {
 
 using model::PortState;
 
-constexpr uint32_t kMaxPort = 255;
 
 struct Patterns {
   // ibstat: CA 'mlx5_0', Port 1:
@@ -203,13 +202,7 @@ class Reader {
 }  // namespace
 
 absl::StatusOr<model::FabricFacts> read_ibstat(std::string_view file_name, std::string_view bytes) {
-  if (const absl::Status status = check_size(file_name, bytes); !status.ok()) return status;
-  Reader reader(file_name);
-  Lines lines(bytes);
-  for (std::string_view line; lines.next(line);) {
-    if (const absl::Status status = reader.read(lines.number(), line); !status.ok()) return status;
-  }
-  return std::move(reader).finish();
+  return read_lines<Reader>(file_name, bytes);
 }
 
 }  // namespace railwitness::fabric

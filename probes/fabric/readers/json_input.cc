@@ -1,7 +1,5 @@
 #include "probes/fabric/readers/json_input.h"
 
-#include <limits>
-
 #include "probes/fabric/readers/text.h"
 #include "probes/model/json_text.h"
 #include "probes/model/printable.h"
@@ -43,26 +41,13 @@ std::optional<uint64_t> number_member(const json& object, const char* name) {
 }
 
 std::optional<uint32_t> small_number_member(const json& object, const char* name) {
-  const std::optional<uint64_t> number = number_member(object, name);
-  if (!number || *number > std::numeric_limits<uint32_t>::max()) return std::nullopt;
-  return static_cast<uint32_t>(*number);
+  return narrowed(number_member(object, name));
 }
 
 size_t json_value_end(std::string_view text) {
-  size_t level = 0;
-  bool in_string = false;
+  model::JsonNesting nesting;
   for (size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
-    if (in_string) {
-      if (c == '\\') ++i;
-      if (c == '"') in_string = false;
-    } else if (c == '"') {
-      in_string = true;
-    } else if (c == '[' || c == '{') {
-      ++level;
-    } else if ((c == ']' || c == '}') && (level == 0 || --level == 0)) {
-      return level == 0 ? i + 1 : std::string_view::npos;
-    }
+    if (nesting.take(text[i]) && nesting.depth() <= 0) return i + 1;
   }
   return std::string_view::npos;
 }

@@ -6,6 +6,7 @@
 #include "fmt/format.h"
 #include "probes/fabric/readers/lldp_heard.h"
 #include "probes/fabric/readers/text.h"
+#include "probes/model/printable.h"
 
 namespace railwitness::fabric {
 namespace {
@@ -60,12 +61,12 @@ absl::StatusOr<LldpOutput> heard_in_keyvalue(std::string_view file, std::string_
       return refuse(file, lines.number(), "not \"lldp.INTERFACE.MEMBER=VALUE\"");
     }
     std::string_view key = line.substr(0, equals);
-    std::string value = printable(trim(line.substr(equals + 1)), kMaxNameBytes);
+    std::string value = model::printable(trim(line.substr(equals + 1)), kMaxNameBytes);
     if (std::string_view interface = key; take_suffix(interface, ".via") && interface.size() > 5) {
       if (out.heard.size() >= kMaxHeard)
         return refuse(file, lines.number(), fmt::format("more than {} neighbours", kMaxHeard));
       out.heard.emplace_back();
-      out.heard.back().netdev = printable(interface.substr(5), kMaxNameBytes);
+      out.heard.back().netdev = model::printable(interface.substr(5), kMaxNameBytes);
       out.heard.back().line = lines.number();
       prefix = std::string(interface) + ".";
     } else if (prefix.empty()) {

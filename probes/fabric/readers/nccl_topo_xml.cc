@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
@@ -11,6 +10,7 @@
 #include "probes/fabric/readers/host_nearness.h"
 #include "probes/fabric/readers/text.h"
 #include "tinyxml2.h"
+#include "probes/model/printable.h"
 
 namespace railwitness::fabric {
 namespace {
@@ -20,13 +20,11 @@ using tinyxml2::XMLElement;
 
 std::string attribute(const XMLElement& element, const char* name) {
   const char* value = element.Attribute(name);
-  return value == nullptr ? std::string() : printable(trim(value), 128);
+  return value == nullptr ? std::string() : model::printable(trim(value), 128);
 }
 
 std::optional<uint32_t> number(const XMLElement& element, const char* name) {
-  const auto value = number_of(attribute(element, name));
-  if (!value || *value > std::numeric_limits<uint32_t>::max()) return std::nullopt;
-  return static_cast<uint32_t>(*value);
+  return narrowed(number_of(attribute(element, name)));
 }
 
 uint32_t line_of(const XMLElement& element) {
@@ -221,7 +219,7 @@ absl::StatusOr<model::HostTopology> read_nccl_topo_xml(std::string_view file, st
   if (std::string_view(root->Name()) != "system") {
     return refuse(
         file, line_of(*root),
-        fmt::format("<{}> is not <system>; give the file of NCCL_TOPO_DUMP_FILE", printable(root->Name(), 64)));
+        fmt::format("<{}> is not <system>; give the file of NCCL_TOPO_DUMP_FILE", model::printable(root->Name(), 64)));
   }
   Walk walk(file);
   if (absl::Status status = walk.system(*root); !status.ok()) return status;

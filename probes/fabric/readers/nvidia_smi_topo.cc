@@ -11,6 +11,7 @@
 #include "fmt/format.h"
 #include "probes/fabric/readers/host_nearness.h"
 #include "probes/fabric/readers/text.h"
+#include "probes/model/printable.h"
 
 namespace railwitness::fabric {
 namespace {
@@ -49,7 +50,7 @@ void add_cells(std::string_view word, std::vector<std::string>& out) {
   for (std::string_view rest = word; !rest.empty();) {
     const size_t length = known_cell(rest);
     if (length == 0) {
-      out.push_back(printable(word, 64));
+      out.push_back(model::printable(word, 64));
       return;
     }
     parts.emplace_back(rest.substr(0, length));
@@ -132,7 +133,7 @@ class Table {
     for (; i < words.size() && words[i] != "CPU" && words[i] != "NUMA" && words[i] != "Node" && words[i] != "GPU";
          ++i) {
       Column column;
-      column.name = printable(words[i], 64);
+      column.name = model::printable(words[i], 64);
       column.gpu = is_gpu(words[i]);
       column.index = column.gpu ? host_.gpus.size() : host_.nics.size();
       if (!column_of_.try_emplace(column.name, columns_.size()).second)
@@ -187,7 +188,7 @@ class Table {
     for (const bool is_cpu : affinities_) {
       if (used >= words.size()) break;
       const std::string_view word = words[used++];
-      if (is_cpu) gpu.cpus = printable(word, 256);
+      if (is_cpu) gpu.cpus = model::printable(word, 256);
       const auto node = number_of(word);
       if (!is_cpu && node && *node < 65536) gpu.numa = static_cast<uint32_t>(*node);
     }
@@ -198,7 +199,7 @@ class Table {
     if (!take_suffix(label, ":")) return;
     const auto column = column_of_.find(std::string(label));
     if (column != column_of_.end() && !columns_[column->second].gpu) {
-      host_.nics[columns_[column->second].index].name = printable(name, 64);
+      host_.nics[columns_[column->second].index].name = model::printable(name, 64);
     }
   }
 

@@ -2,15 +2,16 @@
 #include "probes/fabric/readers/slurm_topology.h"
 
 #include <algorithm>
-#include <cctype>
 #include <map>
 #include <utility>
 
 #include "absl/status/status.h"
+#include "absl/strings/ascii.h"
 #include "fmt/format.h"
 #include "probes/fabric/readers/grouping_builder.h"
 #include "probes/fabric/readers/slurm_topology_yaml.h"
 #include "probes/fabric/readers/text.h"
+#include "probes/model/printable.h"
 
 namespace railwitness::fabric {
 namespace {
@@ -18,7 +19,7 @@ namespace {
 using Kind = model::NodeGrouping::Kind;
 
 absl::Status bad_list(std::string_view list) {
-  return absl::InvalidArgumentError("not a list of names: " + printable(list, 64));
+  return absl::InvalidArgumentError("not a list of names: " + model::printable(list, 64));
 }
 
 // Commas outside brackets separate.
@@ -48,7 +49,7 @@ absl::Status expand_range(std::string_view range, size_t max, std::vector<std::s
   if (!from || !to || *to < *from || from_text.size() > 18) return bad_list(whole);
   const size_t width = from_text.starts_with('0') ? from_text.size() : 0;
   if (*to - *from >= max)
-    return absl::InvalidArgumentError(fmt::format("{} names and more: {}", max, printable(whole, 64)));
+    return absl::InvalidArgumentError(fmt::format("{} names and more: {}", max, model::printable(whole, 64)));
   for (uint64_t n = *from; n <= *to; ++n) out.push_back(fmt::format("{:0{}}", n, width));
   return absl::OkStatus();
 }
@@ -81,13 +82,6 @@ absl::Status expand_part(std::string_view part, size_t max, std::vector<std::str
   return absl::OkStatus();
 }
 
-std::string lower(std::string_view text) {
-  std::string out(text);
-  std::transform(out.begin(), out.end(), out.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return out;
-}
-
 // "# switch.1.1=leaf-1-1": what generators leave of the names that the fabric knows.
 struct Alias {
   std::string name, alias;
@@ -97,7 +91,7 @@ Alias alias_in(std::string_view comment) {
   comment = trim(comment);
   if (comment.find_first_of(" \t") != std::string_view::npos || comment.find('=') == std::string_view::npos) return {};
   const std::string_view name = take_until(comment, "=");
-  return {printable(name, kMaxNameBytes), printable(comment, kMaxNameBytes)};
+  return {model::printable(name, kMaxNameBytes), model::printable(comment, kMaxNameBytes)};
 }
 
 class Conf {
@@ -119,10 +113,10 @@ class Conf {
     std::map<std::string, std::string> values;
     for (const std::string_view word : words_of(text)) {
       if (word.find('=') == std::string_view::npos)
-        return refuse(file_, number, "not NAME=VALUE: " + printable(word, 64));
+        return refuse(file_, number, "not NAME=VALUE: " + model::printable(word, 64));
       std::string_view value = word;
-      const std::string key = lower(take_until(value, "="));
-      if (!values.try_emplace(key, value).second) return refuse(file_, number, printable(key, 64) + " is said twice");
+      const std::string key = absl::AsciiStrToLower(std::string(take_until(value, "=")));
+      if (!values.try_emplace(key, value).second) return refuse(file_, number, model::printable(key, 64) + " is said twice");
     }
     return take(values, number);
   }
@@ -148,12 +142,12 @@ class Conf {
       const bool known = key == "switchname" || key == "switches" || key == "nodes" || key == "linkspeed" ||
                          key == "blockname" || key == "blocksizes";
       if (!known && out_.remarks.size() < 64)
-        out_.remarks.push_back({number, printable(key, 64) + " is not used here"});
+        out_.remarks.push_back({number, model::printable(key, 64) + " is not used here"});
     }
     if (values.contains("switchname"))
-      return tree_.add(printable(value("switchname"), kMaxNameBytes), value("nodes"), value("switches"), number);
+      return tree_.add(model::printable(value("switchname"), kMaxNameBytes), value("nodes"), value("switches"), number);
     if (values.contains("blockname"))
-      return blocks_.add(printable(value("blockname"), kMaxNameBytes), value("nodes"), "", number);
+      return blocks_.add(model::printable(value("blockname"), kMaxNameBytes), value("nodes"), "", number);
     const std::string sizes = value("blocksizes");
     for (std::string_view rest = sizes; !rest.empty();) {
       if (absl::Status status = blocks_.add_block_size(take_until(rest, ","), number); !status.ok()) return status;

@@ -8,6 +8,7 @@
 #include "probes/fabric/readers/grouping_builder.h"
 #include "probes/fabric/readers/text.h"
 #include "yaml-cpp/yaml.h"
+#include "probes/model/printable.h"
 
 namespace railwitness::fabric {
 namespace {
@@ -22,7 +23,7 @@ uint32_t line_of(const YAML::Mark& mark) {
 }
 
 std::string text_of(const YAML::Node& node) {
-  return node.IsDefined() && node.IsScalar() ? printable(node.Scalar(), 256) : std::string();
+  return node.IsDefined() && node.IsScalar() ? model::printable(node.Scalar(), 256) : std::string();
 }
 
 // Lists of hosts may be long; they are checked where they are expanded.
@@ -108,9 +109,9 @@ absl::StatusOr<model::ClusterTopology> read_slurm_topology_yaml(std::string_view
   try {
     return read_root(file, YAML::Load(std::string(bytes)));
   } catch (const YAML::Exception& error) {
-    return refuse(file, line_of(error.mark), "no YAML: " + printable(error.msg, 128));
+    return refuse(file, line_of(error.mark), "no YAML: " + model::printable(error.msg, 128));
   } catch (const std::exception& error) {  // a library's own limits
-    return refuse(file, 0, "no YAML: " + printable(error.what(), 128));
+    return refuse(file, 0, "no YAML: " + model::printable(error.what(), 128));
   }
 }
 

@@ -9,13 +9,13 @@
 #include "fmt/format.h"
 #include "probes/fabric/readers/clock_text.h"
 #include "probes/fabric/readers/text.h"
+#include "probes/model/printable.h"
 
 namespace railwitness::fabric {
 namespace {
 
 using Kind = model::FabricEvent::Kind;
 
-constexpr size_t kMaxEvents = 1'000'000;
 constexpr size_t kMaxName = 128;
 constexpr int64_t kSameNs = 1'000'000'000;
 
@@ -38,7 +38,7 @@ class Events {
       model::FabricEvent& last = out_.events[known.last];
       if (last.kind == kind && !known.daemons.contains(daemon) && clock.local_ns - *last.local_ns <= kSameNs) {
         known.daemons.insert(daemon);
-        last.text += "; " + printable(text, 256);
+        last.text += "; " + model::printable(text, 256);
         return;
       }
     }
@@ -48,7 +48,7 @@ class Events {
     event.port = std::move(port);
     event.time_text = clock.text;
     event.local_ns = clock.local_ns;
-    event.text = printable(text, 256);
+    event.text = model::printable(text, 256);
     event.line = line;
     if (kind == Kind::kUp && known.down_since) event.outage_ns = clock.local_ns - *known.down_since;
     if (kind == Kind::kDown) known.down_since = clock.local_ns;
@@ -102,13 +102,13 @@ std::optional<Said> said_in(std::string_view text) {
   if (text.find("updatePortOperStatus:") != std::string_view::npos) {
     out.daemon = "orchagent";
     for (size_t i = 0; i + 1 < words.size(); ++i) {
-      if (words[i] == "Port") out.port = printable(words[i + 1], kMaxName);
+      if (words[i] == "Port") out.port = model::printable(words[i + 1], kMaxName);
     }
   } else if (words.size() >= 5 && text.find(": carrier changed to ") != std::string_view::npos) {
     std::string_view name = words[words.size() - 5];
     take_suffix(name, ":");
     out.daemon = "teamd";
-    out.port = printable(name, kMaxName);
+    out.port = model::printable(name, kMaxName);
   }
   if (out.port.empty()) return std::nullopt;
   return out;
@@ -134,7 +134,7 @@ class Monitor {
     const std::string_view whole = line;
     take_until(line, ": ");
     std::string_view named = take_until(line, ": <");
-    const std::string name = printable(take_until(named, "@"), kMaxName);
+    const std::string name = model::printable(take_until(named, "@"), kMaxName);
     std::string_view list = take_until(line, ">");
     std::set<std::string_view> flags;
     while (!list.empty()) flags.insert(take_until(list, ","));
@@ -168,7 +168,7 @@ std::optional<Clock> monitor_clock(std::string_view line) {
   std::string_view rest = trim(line.substr(clock->length));
   const auto micros = take_suffix(rest, " usec") ? number_of(rest) : std::nullopt;
   if (!micros || *micros > 999'999) return std::nullopt;
-  return Clock{clock->local_ns + static_cast<int64_t>(*micros) * 1000, printable(line, 64)};
+  return Clock{clock->local_ns + static_cast<int64_t>(*micros) * 1000, model::printable(line, 64)};
 }
 
 // "[2026-11-29T18:05:48.927891] 3: swp1: <...>", taken off the line.
@@ -178,15 +178,15 @@ std::optional<Clock> short_clock(std::string_view& line) {
   const auto clock = clock_at_start(rest);
   if (!clock || rest.substr(clock->length, 1) != "]") return std::nullopt;
   line = trim(rest.substr(clock->length + 1));
-  return Clock{clock->local_ns, printable(rest.substr(0, clock->length), 64)};
+  return Clock{clock->local_ns, model::printable(rest.substr(0, clock->length), 64)};
 }
 
 // "TIME HOST REST"
 void syslog_line(std::string_view line, const ClockText& clock, uint32_t number, Events& events) {
   std::string_view rest = trim(line.substr(clock.length));
-  const std::string host = printable(take_until(rest, " "), kMaxName);
+  const std::string host = model::printable(take_until(rest, " "), kMaxName);
   if (const auto said = said_in(rest)) {
-    events.add(said->kind, host, said->port, Clock{clock.local_ns, printable(line.substr(0, clock.length), 64)},
+    events.add(said->kind, host, said->port, Clock{clock.local_ns, model::printable(line.substr(0, clock.length), 64)},
                said->daemon, rest, number);
   }
 }

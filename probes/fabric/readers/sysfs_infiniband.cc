@@ -19,7 +19,6 @@ namespace {
 using model::PortState;
 using Words = std::array<std::string_view, 8>;
 
-constexpr uint32_t kMaxPort = 255;
 constexpr std::string_view kZeroGid = "0000:0000:0000:0000:0000:0000:0000:0000";
 // As the kernel's ib_port_state_to_str() and phys_state_to_str() number and name them.
 constexpr Words kStates{"NOP", "DOWN", "INIT", "ARMED", "ACTIVE", "ACTIVE_DEFER", "", ""};
@@ -171,13 +170,7 @@ class Reader {
 }  // namespace
 
 absl::StatusOr<model::FabricFacts> read_sysfs_infiniband(std::string_view file_name, std::string_view bytes) {
-  if (const absl::Status status = check_size(file_name, bytes); !status.ok()) return status;
-  Reader reader(file_name);
-  Lines lines(bytes);
-  for (std::string_view line; lines.next(line);) {
-    if (const absl::Status status = reader.read(lines.number(), line); !status.ok()) return status;
-  }
-  return std::move(reader).finish();
+  return read_lines<Reader>(file_name, bytes);
 }
 
 }  // namespace railwitness::fabric

@@ -3,11 +3,11 @@
 #include <array>
 #include <cctype>
 #include <charconv>
+#include <limits>
 #include <system_error>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "probes/model/printable.h"
 
 namespace railwitness::fabric {
 namespace {
@@ -58,10 +58,6 @@ std::string_view trim(std::string_view text) {
   return text;
 }
 
-std::string printable(std::string_view text, size_t max_bytes) {
-  return model::printable(text, max_bytes);
-}
-
 bool take_prefix(std::string_view& text, std::string_view part) {
   if (!text.starts_with(part)) return false;
   text.remove_prefix(part.size());
@@ -97,6 +93,11 @@ std::optional<uint64_t> number_of(std::string_view text) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
   return value;
+}
+
+std::optional<uint32_t> narrowed(std::optional<uint64_t> number) {
+  if (!number || *number > std::numeric_limits<uint32_t>::max()) return std::nullopt;
+  return static_cast<uint32_t>(*number);
 }
 
 std::string guid_of(std::string_view text) {

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -17,6 +18,8 @@ namespace railwitness::fabric {
 inline constexpr size_t kMaxInputBytes = size_t{64} << 20;
 
 inline constexpr size_t kMaxNameBytes = 256;
+inline constexpr size_t kMaxEvents = 1'000'000;  // of one log
+inline constexpr uint32_t kMaxPort = 255;        // InfiniBand counts ports in a byte
 
 // Error of `file`: "FILE:LINE: WHAT". Line 0 is left out.
 absl::Status refuse(std::string_view file, uint32_t line, std::string_view what);
@@ -35,8 +38,18 @@ class Lines {
   uint32_t number_ = 0;
 };
 
-// What model::printable() makes of it, without the JSON library behind that.
-std::string printable(std::string_view text, size_t max_bytes);
+// What most readers of lines do: Reader(file) takes them by read(number, line), which may refuse, and ends with finish().
+template <class Reader>
+auto read_lines(std::string_view file, std::string_view bytes) -> decltype(std::declval<Reader>().finish()) {
+  if (const absl::Status status = check_size(file, bytes); !status.ok()) return status;
+  Reader reader(file);
+  Lines lines(bytes);
+  for (std::string_view line; lines.next(line);) {
+    if (const absl::Status status = reader.read(lines.number(), line); !status.ok()) return status;
+  }
+  return std::move(reader).finish();
+}
+
 std::string_view trim(std::string_view text);
 // Takes `part` off the front or the back of `text`; false: it is not there.
 bool take_prefix(std::string_view& text, std::string_view part);
@@ -47,6 +60,8 @@ std::string_view take_until(std::string_view& text, std::string_view separator);
 std::vector<std::string_view> words_of(std::string_view line);
 // Decimal digits and nothing else.
 std::optional<uint64_t> number_of(std::string_view text);
+// The same where it fits into 32 bits; empty: there was none, or it does not.
+std::optional<uint32_t> narrowed(std::optional<uint64_t> number);
 
 // "0x0002c903007b78b0", "2c903007b78b0", "S-0002c903007b78b0", "0002:c903:007b:78b0" to 16 lower-case digits; empty: it is none.
 std::string guid_of(std::string_view text);

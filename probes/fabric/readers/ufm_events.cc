@@ -9,13 +9,13 @@
 #include "fmt/format.h"
 #include "probes/fabric/readers/clock_text.h"
 #include "probes/fabric/readers/text.h"
+#include "probes/model/printable.h"
 
 namespace railwitness::fabric {
 namespace {
 
 using Kind = model::FabricEvent::Kind;
 
-constexpr size_t kMaxEvents = 1'000'000;
 constexpr size_t kMaxName = 128;
 constexpr int64_t kSameNs = 1'000'000'000;
 
@@ -39,7 +39,7 @@ std::optional<Line> line_of(std::string_view text) {
   if (!clock) return std::nullopt;
   Line out;
   out.clock = *clock;
-  out.time_text = printable(text.substr(0, clock->length), 32);
+  out.time_text = model::printable(text.substr(0, clock->length), 32);
   std::string_view rest = text.substr(clock->length);
   if (!bracketed(rest)) return std::nullopt;
   const auto event = bracketed(rest);
@@ -74,8 +74,8 @@ std::optional<End> end_of(std::string_view text) {
   if (colon == std::string_view::npos) return std::nullopt;
   End out;
   out.is_switch = kind == "Switch";
-  out.device = printable(trim(name.substr(0, colon)), kMaxName);
-  out.port = printable(trim(name.substr(colon + 1)), kMaxName);
+  out.device = model::printable(trim(name.substr(0, colon)), kMaxName);
+  out.port = model::printable(trim(name.substr(colon + 1)), kMaxName);
   out.guid = guid_of(take_until(text, ":"));
   if (const auto number = number_of(trim(text)); number && *number < 65536) out.number = static_cast<uint32_t>(*number);
   return out;
@@ -99,7 +99,7 @@ class Facts {
     event.kind = kind_of(line.event);
     event.time_text = line.time_text;
     event.local_ns = line.clock.local_ns;
-    event.text = printable(fmt::format("[{}] {}", line.event, line.text), 512);
+    event.text = model::printable(fmt::format("[{}] {}", line.event, line.text), 512);
     event.line = number;
     if (event.kind == Kind::kUp || event.kind == Kind::kDown) {
       take_link(line.text, event);
@@ -129,7 +129,7 @@ class Facts {
     const auto [known, is_new] = links_.try_emplace({std::min(near, far), std::max(near, far)}, out_.links.size());
     if (is_new)
       out_.links.push_back(
-          {.a = near, .b = far, .one_sided = false, .cable = printable(trim(text), kMaxName), .line = event.line});
+          {.a = near, .b = far, .one_sided = false, .cable = model::printable(trim(text), kMaxName), .line = event.line});
   }
 
   // Object "Default(2) / Switch: T2-E17-N-U45 / 1/3/1"; text "Peer Port T2-E63-L-U37:1/19/2 is considered ..."
@@ -137,14 +137,14 @@ class Facts {
     std::string_view object = line.object;
     if (const size_t at = object.find(": "); at != std::string_view::npos) {
       object.remove_prefix(at + 2);
-      event.device = printable(trim(take_until(object, " / ")), kMaxName);
-      event.port = printable(trim(object), kMaxName);
+      event.device = model::printable(trim(take_until(object, " / ")), kMaxName);
+      event.port = model::printable(trim(object), kMaxName);
     }
     std::string_view text = line.text;
     if (!take_prefix(text, "Peer Port ")) return;
     std::string_view peer = take_until(text, " ");
-    event.peer_device = printable(take_until(peer, ":"), kMaxName);
-    event.peer_port = printable(peer, kMaxName);
+    event.peer_device = model::printable(take_until(peer, ":"), kMaxName);
+    event.peer_port = model::printable(peer, kMaxName);
   }
 
   size_t port_of(const End& end, uint32_t line) {
