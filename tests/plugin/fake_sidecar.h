@@ -131,7 +131,8 @@ struct FakeSidecar {
     if (recv(client, &hello, sizeof hello, 0) != ssize_t{sizeof hello}) hello.magic = 0;
     return hello;
   }
-  static void answer(int client, const railwitness_welcome& welcome, const std::vector<int>& descriptors,
+  // False: the job has hung up.
+  static bool answer(int client, const railwitness_welcome& welcome, const std::vector<int>& descriptors,
                      size_t bytes = sizeof(railwitness_welcome)) {
     char padded[256] = {};
     memcpy(padded, &welcome, sizeof welcome);
@@ -149,7 +150,9 @@ struct FakeSidecar {
       c->cmsg_len = CMSG_LEN(sizeof(int) * descriptors.size());
       memcpy(CMSG_DATA(c), descriptors.data(), sizeof(int) * descriptors.size());
     }
-    if (sendmsg(client, &m, MSG_NOSIGNAL) < 0) abort();
+    if (sendmsg(client, &m, MSG_NOSIGNAL) >= 0) return true;
+    if (errno != EPIPE && errno != ECONNRESET) abort();
+    return false;
   }
   // Hears the hello and gives a segment, whose descriptor it returns.
   static int serve(int client) {

@@ -13,6 +13,7 @@
 #include <random>
 
 #include <netinet/in.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 
 namespace railwitness::test {
@@ -25,6 +26,7 @@ struct Job {
   explicit Job(const std::function<void()>& life) : pid(fork()) {
     if (pid) return;
     alarm(60);
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
     witness::forget_everything();  // of tests before this one
     life();
     _exit(0);
@@ -226,13 +228,16 @@ TEST(Keeper, InitAndFlowsDoNotWaitForDescriptorsThatTakeLongToClose) {
     sleep(60);
   });
   const int client = sidecar.accept();
+  kill(job.pid, SIGSTOP);  // it hangs up at the first answer; the second must be there by then
   const auto header = good_header();
-  FakeSidecar::answer(client, good_welcome(header.segment_bytes), {lingering[0]});  // received
-  FakeSidecar::answer(client, good_welcome(header.segment_bytes), {lingering[1]});  // left unread in the socket
+  const bool received = FakeSidecar::answer(client, good_welcome(header.segment_bytes), {lingering[0]});
+  const bool unread = FakeSidecar::answer(client, good_welcome(header.segment_bytes), {lingering[1]});
+  kill(job.pid, SIGCONT);
   close(lingering[0]), close(lingering[1]);
   uint64_t took_ms = 0;
   ASSERT_EQ(read(told[0], &took_ms, sizeof took_ms), ssize_t{sizeof took_ms});
   EXPECT_LT(took_ms, 5000u);
+  EXPECT_TRUE(received && unread) << "the job did not wait for its 50 ms";
   for (const int fd : {client, peers[0], peers[1], told[0], told[1]}) close(fd);
 }
 
