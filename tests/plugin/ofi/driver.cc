@@ -13,6 +13,10 @@
 
 #include <gtest/gtest.h>
 #include <malloc.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 // What libfabric itself never frees: see ManyConnectionsLeaveNothingBehind. Our own objects are counted there.
@@ -148,6 +152,19 @@ int open_descriptors() {
   int count = 0;
   for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) count++;
   return count - 1;
+}
+
+int half_accepted() {
+  int count = 0;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
+    const int fd = atoi(entry.path().filename().c_str());
+    tcp_info info{};
+    socklen_t size = sizeof info;
+    int unread = 0;
+    if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) || ioctl(fd, FIONREAD, &unread)) continue;
+    count += info.tcpi_state == TCP_CLOSE_WAIT && unread > 0;
+  }
+  return count;
 }
 
 long resident_kb() {

@@ -45,6 +45,8 @@ Result wait_for_error(const std::function<Result()>& call, double* after);
 
 bool uses(const char* provider);  // whether RAILWITNESS_OFI_PROVIDER has it in its name
 int open_descriptors();
+// TCP connections whose peer has gone and whose bytes nobody has read: those that libfabric was accepting.
+int half_accepted();
 long resident_kb();
 long heap_bytes();  // in use
 double seconds();
