@@ -99,8 +99,10 @@ bool read_frame(const uint8_t (&bytes)[sizeof(Frame)], Frame* frame, Terms* term
   terms->pid = frame->pid;
   terms->libfabric = frame->libfabric;
   terms->build = frame->build;
-  terms->max_group = frame->max_group;
-  terms->max_requests = frame->max_requests;
+  if (greets) {  // nobody looked at those of others
+    terms->max_group = frame->max_group;
+    terms->max_requests = frame->max_requests;
+  }
   copy_name(terms->provider, frame->provider);
   copy_name(terms->device, frame->device);
   return true;

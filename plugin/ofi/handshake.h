@@ -107,7 +107,8 @@ inline constexpr int32_t kNoPurpose = 0x52574f46;
 // `terms` only where kOurs; of kNcclOwn, `cookie` is its magic. `terms->wire_version` may differ from ours; nothing behind it may be believed then.
 Handed read_handle(const uint8_t (&bytes)[nccl::kHandleBytes], Terms* terms, sockaddr_storage* address);
 
-// False: not a frame of any wire version. Of another wire version, only magic to text are good.
+// False: not a frame of any wire version. Of another wire version, only magic to text are good. `terms` has group and
+// requests of a greeting (kHello, kWelcome) alone, else 0.
 bool read_frame(const uint8_t (&bytes)[sizeof(Frame)], Frame* frame, Terms* terms);
 
 // Eight bytes are enough to tell what is coming. kNcclOwn: who sends `handle_magic`, our handle's, has got that handle.
