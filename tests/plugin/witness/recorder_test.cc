@@ -112,11 +112,12 @@ TEST_F(Recorder, AThousandThreadsShareTheLinesThatThereAre) {
       witness::count_poll();
       if (i < 200) posters[i]->post(i), posters[i]->complete(i);
       entered++;
-      while (!go) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      go.wait(false);  // one that looks every millisecond takes both processors, with a thousand of them
     });
   while (entered < 1000) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   EXPECT_EQ(current()->writer->threads, RAILWITNESS_THREAD_CAPACITY - 1u);
   go = true;
+  go.notify_all();
   for (auto& t : threads) t.join();
   for (uint32_t i = 0; i < 200; i++) EXPECT_EQ(posters[i]->flow->state->completed, 1u);
   uint32_t tid = 0;
