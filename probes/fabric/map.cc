@@ -325,10 +325,10 @@ size_t FabricMap::plan_peer(size_t port) const {
 std::string FabricMap::port_name(size_t port) const {
   const MapPort& at = ports[port];
   const MapDevice& device = devices[at.device];
-  if (device.kind == DeviceKind::kNic && at.label.empty()) {
-    return at.number > 1 ? fmt::format("{}/{}", device.label, at.number) : device.label;
-  }
-  const std::string port_label = at.number > 0 ? std::to_string(at.number) : at.label;
+  const std::string number = at.number > 0 ? std::to_string(at.number) : "";
+  const bool is_number_alone = at.label.empty() || at.label == number || at.label == "Port " + number;  // plans label them so
+  if (device.kind == DeviceKind::kNic && is_number_alone) return at.number > 1 ? fmt::format("{}/{}", device.label, number) : device.label;
+  const std::string& port_label = at.number > 0 ? number : at.label;
   return port_label.empty() ? device.label : fmt::format("{}:{}", device.label, port_label);
 }
 

@@ -13,23 +13,27 @@ namespace railwitness::fabric {
 namespace {
 
 constexpr int kCell = 16;          // of a NIC, pixels
-constexpr int kHostNames = 110;    // room above the columns
+constexpr int kHeading = 24;       // room above the slanted names
 constexpr int kRailNames = 52;     // room left of the rows
 constexpr size_t kHostsInRow = 40; // a larger unit takes several rows of blocks
 constexpr int kWidth = 1480;
 constexpr size_t kMostFindings = 1000;  // in the list of the page
 
+// Colours twice: viewers that know no variables (librsvg, Inkscape) take the plain one, and would else draw all in black.
 constexpr char kStyle[] =
     ":root{color-scheme:light dark}"
     ".rw{--ink:#1b1f24;--soft:#57606a;--line:#d0d7de;--ground:#ffffff;--good:#c9d6e2;--hole:#ffffff;--place:#d55e00;--miss:#a3004f;"
     "--slow:#b8860b;--error:#0059a3;--on:#ffffff;font-family:system-ui,sans-serif;color:var(--ink);background:var(--ground)}"
     "@media (prefers-color-scheme:dark){.rw{--ink:#e6edf3;--soft:#9aa4af;--line:#3d444d;--ground:#0d1117;--good:#33414f;--hole:#0d1117;"
     "--place:#ff8c42;--miss:#ff6fae;--slow:#f0c648;--error:#5db2ff;--on:#0d1117}}"
-    ".rw text{fill:var(--ink);font-size:11px}.rw .soft{fill:var(--soft)}.rw .head{font-size:13px;font-weight:600}"
-    ".rw .ground{fill:var(--ground)}.rw .good{fill:var(--good)}.rw .none{fill:var(--hole);stroke:var(--line)}"
-    ".rw .place{fill:var(--place)}.rw .miss{fill:var(--hole);stroke:var(--miss);stroke-width:2}.rw .slow{fill:var(--slow)}"
-    ".rw .error{fill:var(--error)}.rw text.mark{fill:var(--on);font-weight:700;text-anchor:middle}.rw text.mark.missing{fill:var(--miss)}"
-    ".rw .at{stroke:var(--ink);stroke-width:1.5;fill:none}";
+    ".rw text{fill:#1b1f24;fill:var(--ink);font-size:11px}.rw .soft{fill:#57606a;fill:var(--soft)}"
+    ".rw .head{font-size:13px;font-weight:600}.rw .ground{fill:#ffffff;fill:var(--ground)}"
+    ".rw .good{fill:#c9d6e2;fill:var(--good)}.rw .none{fill:#ffffff;fill:var(--hole);stroke:#d0d7de;stroke:var(--line)}"
+    ".rw .place{fill:#d55e00;fill:var(--place)}"
+    ".rw .miss{fill:#ffffff;fill:var(--hole);stroke:#a3004f;stroke:var(--miss);stroke-width:2}"
+    ".rw .slow{fill:#b8860b;fill:var(--slow)}.rw .error{fill:#0059a3;fill:var(--error)}"
+    ".rw text.mark{fill:#ffffff;fill:var(--on);font-weight:700;text-anchor:middle}"
+    ".rw text.mark.missing{fill:#a3004f;fill:var(--miss)}.rw .at{stroke:#1b1f24;stroke:var(--ink);stroke-width:1.5;fill:none}";
 
 struct Mark {
   char letter = 0;
@@ -67,6 +71,9 @@ class Drawer {
   }
 
   std::string svg() {
+    const size_t findings = judgement_.findings.size();
+    text(x_, y_ + 14, "head", fmt::format("{}: {} finding{}", summary_text(map_, rails_), findings == 0 ? "no" : std::to_string(findings), findings == 1 ? "" : "s"));
+    y_ += 30;
     std::map<int, std::vector<size_t>> units;
     for (size_t h = 0; h < rails_.hosts.size(); ++h) {
       if (rails_.hosts[h].is_typical && slots(h).size() > 1) units[rails_.hosts[h].unit].push_back(h);
@@ -97,14 +104,17 @@ class Drawer {
     rows = std::min<size_t>(rows, 64);
     const size_t last_name = std::min<size_t>(rails_.hosts[hosts.back()].name.size(), 20);  // leans over the next block
     const int width = kRailNames + static_cast<int>(hosts.size()) * kCell + 12 + static_cast<int>(last_name) * 4;
-    const int height = kHostNames + static_cast<int>(rows) * kCell + 30;
+    size_t longest = 0;
+    for (const size_t h : hosts) longest = std::max(longest, shortened(rails_.hosts[h].name).size());
+    const int names = kHeading + static_cast<int>(longest) * 6;
+    const int height = names + static_cast<int>(rows) * kCell + 30;
     if (x_ > 10 && x_ + width > kWidth) {
       y_ += row_height_;
       x_ = 10, row_height_ = 0;
     }
     row_height_ = std::max(row_height_, height);
     text(x_, y_ + 14, "head", unit < 0 ? "hosts of no unit" : fmt::format("unit {}", unit));
-    const int top = y_ + kHostNames, left = x_ + kRailNames;
+    const int top = y_ + names, left = x_ + kRailNames;
     for (size_t r = 0; r < rows; ++r) text(x_, top + static_cast<int>(r) * kCell + 12, "soft", fmt::format("rail {}", r));
     for (size_t c = 0; c < hosts.size(); ++c) {
       const int at = left + static_cast<int>(c) * kCell;

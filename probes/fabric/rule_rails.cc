@@ -106,7 +106,7 @@ class RailRule {
                             where.empty() ? fmt::format(", nor is a leaf of rail {} in its unit", s) : ", it belongs in " + where[0]),
                 {meant == rails_.meant.end() ? fmt::format("{} hosts that name their NICs alike have {}", having(host.family, slot), slot)
                                              : votes(h, slot, meant->second)},
-                {});
+                {}, {static_cast<int>(s)});
     }
   }
 

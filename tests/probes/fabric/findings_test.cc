@@ -8,6 +8,7 @@
 namespace railwitness::fabric {
 namespace {
 
+using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -75,6 +76,13 @@ TEST(Findings, TwoSwitchesWithoutAnyCableAreToldWhereTheirTwinsHaveOne) {
   EXPECT_THAT(told(judged({fabric.facts})), ElementsAre("missing-switch-link: leaf-r4, spine-2"));
 }
 
+// 2110 switches; more than 2048 were not compared before.
+TEST(Findings, TwoSwitchesWithoutAnyCableAreToldInALargeFabricToo) {
+  HandFabric fabric = whole_fabric({2, 260, 30, 1, {0, 3, 4, 5, 6, 7, 8, 9}});
+  fabric.cut("leaf-u7-r4", 40);  // to spine-8
+  EXPECT_THAT(told(judged({fabric.facts})), ElementsAre("missing-switch-link: leaf-u7-r4, spine-8"));
+}
+
 TEST(Findings, SwitchesInARingLackNothing) {
   HandFabric fabric;
   for (int i = 0; i < 6; ++i) fabric.link(fmt::format("sw-{}", i), 1, fmt::format("sw-{}", (i + 1) % 6), 2);
@@ -101,6 +109,34 @@ TEST(Findings, ASplitPortOfTwoLanesAmongItsLikeIsWhole) {
   HandFabric fabric = whole_fabric();
   for (model::FabricPort& port : fabric.facts.ports) port.lanes = 2;
   EXPECT_THAT(told(judged({fabric.facts})), IsEmpty());
+}
+
+TEST(Findings, WhatMostCablesCouldBeIsNoFaultOfEachAndIsNoted) {
+  HandFabric fabric = whole_fabric();
+  for (model::FabricPort& port : fabric.facts.ports) port.could_be_lanes = 12, port.could_be_lane_mbps = 212'500;
+  fabric.at("node-02 mlx5_0", 1).lanes = fabric.at("leaf-r1", 2).lanes = 2;
+  const Judgement judgement = judged({fabric.facts});
+  ASSERT_THAT(told(judgement), ElementsAre("narrow: leaf-r1:2, node-02 mlx5_0"));
+  EXPECT_THAT(judgement.findings[0].text, HasSubstr("runs at 2xNDR, 4xNDR is usual"));
+  EXPECT_THAT(judgement.notes, Contains(HasSubstr("most cables could be wider (64) or faster (64)")));
+}
+
+TEST(Findings, ACableThatCouldBeMoreThanItsTwinsIsOneWithoutAMajority) {
+  HandFabric fabric = whole_fabric();
+  for (model::FabricPort* port : {&fabric.at("node-02 mlx5_0", 1), &fabric.at("leaf-r1", 2)}) port->could_be_lane_mbps = 212'500;
+  EXPECT_THAT(told(judged({fabric.facts})), ElementsAre("slow: leaf-r1:2, node-02 mlx5_0"));
+}
+
+TEST(Findings, EachSaysTheRailsThatItTakesANicFrom) {
+  HandFabric fabric = whole_fabric();
+  fabric.move("node-05 mlx5_5", "leaf-r2", 20);             // rail 3
+  fabric.cut("node-07 mlx5_0", 1);                          // rail 0
+  fabric.cut("leaf-r4", 35), fabric.cut("leaf-r4", 36);     // rail 3
+  fabric.at("leaf-r2", 4).counters["SymbolErrorCounter"] = {912, false};  // rail 1
+  std::map<std::string, std::vector<int>> rails;
+  for (const Finding& finding : judged({fabric.facts}).findings) rails[std::string(word(finding.kind))] = finding.rails;
+  EXPECT_EQ(rails, (std::map<std::string, std::vector<int>>{
+                       {"wrong-leaf", {3}}, {"missing-link", {0}}, {"missing-switch-link", {3}}, {"cable-errors", {1}}}));
 }
 
 TEST(Findings, EndsThatDisagreeAreToldAndNotChosenBetween) {

@@ -125,6 +125,22 @@ TEST(Picture, WhatSourcesSayIsEscaped) {
   EXPECT_THAT(page, HasSubstr("&lt;script&gt;"));
 }
 
+// librsvg and Inkscape know no variables and drew all in black.
+TEST(Picture, EveryColourIsToldWithoutVariablesToo) {
+  const FabricMap map = build_map({whole_fabric().facts});
+  const Rails rails = find_rails(map);
+  const std::string svg = picture_svg(map, rails, judge(map, rails));
+  size_t seen = 0;
+  for (const std::string property : {"fill:", "stroke:"}) {
+    for (size_t at = svg.find(property + "var("); at != std::string::npos; at = svg.find(property + "var(", at + 1)) {
+      EXPECT_EQ(svg.substr(at - property.size() - 8, property.size() + 1), property + "#") << svg.substr(at - 20, 50);
+      ++seen;
+    }
+  }
+  EXPECT_GE(seen, 10u);
+  EXPECT_NE(svg.find("8 hosts, 32 NICs, 8 switches"), std::string::npos) << "no heading";
+}
+
 TEST(Picture, AMissingNicHasALetterAndAColour) {
   HandFabric fabric = whole_fabric();
   fabric.cut("node-07 mlx5_5", 1);
