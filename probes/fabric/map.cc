@@ -120,7 +120,8 @@ class Builder {
       MapDevice& to = map_.devices[of_[f][d]];
       if (to.kind == DeviceKind::kUnknown || !to.is_seen) take(to.kind, from.kind, DeviceKind::kUnknown);
       to.is_seen = to.is_seen || !map_.sources[f].is_plan;
-      if (to.guid.empty()) to.guid = from.guid;
+      const bool is_of_nameless = to.name.empty() && !from.name.empty() && !from.guid.empty();  // may be a port's
+      if (to.guid.empty() || is_of_nameless) to.guid = from.guid;
       if (to.system_guid.empty()) to.system_guid = from.system_guid;
       if (to.chassis.empty()) to.chassis = from.chassis;
       if (to.name.empty() || !is_factory_name(from.name)) take(to.name, from.name, std::string());

@@ -46,6 +46,19 @@ TEST(Map, APortsGuidIsEnoughToMeet) {
   EXPECT_THAT(build_map({with.facts, without.facts}).devices, SizeIs(with.facts.devices.size()));
 }
 
+TEST(Map, ANicThatWasAskedByItsPortsGuidAloneIsThatNic) {
+  HandFabric fabric = whole_fabric(), asked;
+  fabric.at("node-02 mlx5_3", 1).guid = "0002c90300010201";
+  asked.facts.source = {"perfquery", "0x0002c90300010201.out", 1, {}};  // the older one
+  asked.at("", 1).counters["PortRcvErrors"] = {120, false};
+  asked.facts.devices[0] = {};
+  asked.facts.devices[0].guid = "0002c90300010201";
+  const FabricMap map = build_map({fabric.facts, asked.facts});
+  EXPECT_THAT(map.devices, SizeIs(fabric.facts.devices.size()));
+  for (const MapDevice& device : map.devices) EXPECT_NE(device.guid, "0002c90300010201") << "a port's GUID for the device's";
+  EXPECT_THAT(told(judge(map, find_rails(map))), ElementsAre("cable-errors: leaf-r2:2, node-02 mlx5_3"));
+}
+
 TEST(Map, FactoryNamesJoinNobody) {
   model::FabricFacts facts;
   for (int i = 0; i < 3; ++i) facts.devices.emplace_back().name = "MT4129 ConnectX7   Mellanox Technologies";
