@@ -210,9 +210,15 @@ class PairRule {
       const auto found = peers_.at(from).find(to);
       if (found != peers_.at(from).end()) ports.insert(ports.end(), found->second.begin(), found->second.end());
     }
+    std::vector<std::string> evidence{fmt::format("most pairs of {} and most pairs of {} have {}", a_label, b_label, usual)};
+    for (const auto& [from, other] : {std::pair{a, b}, std::pair{b, a}}) {
+      for (const auto& [peer, more] : peers_.at(from)) {
+        if (peer == other || more.size() <= usual || has_hosts(peer) != has_hosts(other)) continue;
+        evidence.push_back(fmt::format("{} and {} have {}: a cable may be in the wrong switch", map_.devices[from].label, map_.devices[peer].label, more.size()));
+      }
+    }
     with_.add(FindingKind::kMissingSwitchLink, {a_label, b_label}, std::move(wanted),
-              fmt::format("{} and {} have {} of {} cables{}", a_label, b_label, have, usual, where),
-              {fmt::format("most pairs of {} and most pairs of {} have {}", a_label, b_label, usual)}, std::move(ports),
+              fmt::format("{} and {} have {} of {} cables{}", a_label, b_label, have, usual, where), std::move(evidence), std::move(ports),
               {with_.rails.of_device[a].rail, with_.rails.of_device[b].rail});
   }
 

@@ -25,7 +25,7 @@ def port_name(port):
 class Scene:
     def __init__(self, name, fabric, seed):
         self.name, self.fabric, self.rng = name, fabric, random.Random(f'{name} {seed}')
-        self.expected, self.commands, self.plan = [], [], None
+        self.expected, self.commands, self.unplugged, self.plan = [], [], [], None
         self.hosts = list(fabric.hosts[1:])  # opensm runs on the first
         self.rng.shuffle(self.hosts)
         self.used_nics, self.used_switches = set(), set()
@@ -107,7 +107,24 @@ class Scene:
         self.unplug(port)
         self.expect('missing-switch-link', [port[0], spine[0]], map(port_name, (port, spine)), [*map(port_name, (port, spine))], [rail])
 
+    def exchanged_uplinks(self):
+        """Two cables between leaves and spines in each other's spine: nobody can tell the ports, as nothing says which cable was meant."""
+        ends = [self.free_uplink(), self.free_uplink()]
+        for port, rail in ends:
+            pair = [port[0], self.fabric.peer[port][0]]
+            self.expect('missing-switch-link', pair, (), pair, [rail])
+        self.fabric.swap(ends[0][0], ends[1][0])
+
+    def dead_leaf(self):
+        """Of the last unit; not of the rail that opensm runs on."""
+        unit, rail = self.fabric.shape.units - 1, self.rng.randrange(1, self.fabric.shape.rails)
+        hosts = [h for h in self.fabric.hosts if self.fabric.unit(h) == unit]
+        for port in sorted(p for p in self.fabric.peer if p[0] == self.fabric.leaf(unit, rail)):
+            self.unplug(port)
+        self.expect('missing-link', [self.fabric.nic(h, rail)[0] for h in hosts], (), [f'unit {unit}', f'rail {rail}', str(len(hosts))], [rail])
+
     def unplug(self, port):
+        self.unplugged.append(port)
         self.commands.append(f'Unlink "{self.fabric.id(port[0])}"[{port[1]}]')
 
     def degraded(self, kind, runs_at, uplink=False):
@@ -182,7 +199,10 @@ def in_the_spine(scene):
     scene.counts('cable-errors', 'LinkDownedCounter', 255, side='spine')  # saturated
 
 
-SCENES = {'healthy': healthy, 'planted': planted, 'in the spine': in_the_spine, 'two names': Scene.two_names,
+# Of every size, with more than one unit, and the rest with 8 hosts.
+EVERYWHERE, WITH_UNITS = ['healthy', 'planted', 'in the spine', 'two uplinks exchanged'], ['a leaf without cables']
+SCENES = {'two uplinks exchanged': Scene.exchanged_uplinks, 'a leaf without cables': Scene.dead_leaf,
+          'healthy': healthy, 'planted': planted, 'in the spine': in_the_spine, 'two names': Scene.two_names,
           'two cables of a host': Scene.swapped, 'two cables of two hosts': Scene.crossed, 'a NIC without a cable': Scene.missing,
           'half width': lambda scene: scene.degraded('narrow', '2xHDR'), 'half speed': lambda scene: scene.degraded('slow', '4xEDR'),
           'two ports of one leaf': Scene.exchanged_ports}

@@ -54,6 +54,26 @@ TEST(Findings, AHostThatLacksARailOfItsTwinsIsNamedWithItsPlace) {
   EXPECT_THAT(judgement.findings[0].wanted, ElementsAre("leaf-r4:7"));
 }
 
+TEST(Findings, ALeafThatIsGoneIsOneFindingOfAllItsHosts) {
+  for (const int units : {2, 3}) {
+    HandFabric fabric = whole_fabric({4, units, 4, 2, {0, 3, 4, 5}});
+    for (uint32_t port = 1; port <= 40; ++port) fabric.cut("leaf-u2-r3", port);
+    const Judgement judgement = judged({fabric.facts});
+    ASSERT_THAT(told(judgement), ElementsAre("missing-link: node-01u2 mlx5_4, node-02u2 mlx5_4, node-03u2 mlx5_4, node-04u2 mlx5_4"));
+    EXPECT_THAT(judgement.findings[0].rails, ElementsAre(2));
+    EXPECT_THAT(judgement.findings[0].text, HasSubstr("the 4 hosts of unit 1 have no rail 2: node-01u2 mlx5_4 to node-04u2 mlx5_4 are not there"));
+  }
+}
+
+TEST(Findings, ACableInTheWrongSpineIsTheEvidenceOfTheMissingOne) {
+  HandFabric fabric = whole_fabric();
+  fabric.cut("leaf-r4", 35);                  // to spine-2
+  fabric.link("leaf-r4", 35, "spine-3", 40);  // and is in spine-3
+  const Judgement judgement = judged({fabric.facts});
+  ASSERT_THAT(told(judgement), ElementsAre("missing-switch-link: leaf-r4, spine-2"));
+  EXPECT_THAT(judgement.findings[0].evidence, Contains("leaf-r4 and spine-3 have 3: a cable may be in the wrong switch"));
+}
+
 TEST(Findings, AHostOfAnotherKindLacksNothing) {
   HandFabric fabric = whole_fabric({8, 1, 4, 2, {0, 1, 2, 3, 6, 7, 8, 9}});
   fabric.link("mgmt-01 mlx5_1", 1, "leaf-r5", 20);
