@@ -117,7 +117,7 @@ class RailRule {
     }
   }
 
-  // Nobody in the unit has it, half of the family has it elsewhere: a leaf is gone, not many cables.
+  // Nobody in the unit has it, half of the family or more has it elsewhere: a leaf is gone, not many cables.
   bool is_unit_without(size_t h, const std::string& slot) {
     const int unit = rails_.hosts[h].unit, family = rails_.hosts[h].family;
     if (unit < 0 || having(family, slot) * 2 < family_size_[family]) return false;
@@ -136,6 +136,10 @@ class RailRule {
     std::sort(nics.begin(), nics.end(), model::natural_less);
     std::string text = fmt::format("the {} hosts of unit {} have no rail {}: {} to {} are not there, nor is a leaf of that rail", nics.size(), one.unit, rail,
                                    nics.front(), nics.back());
+    if (!is_usual(one.family, slot)) {  // as many have it as have not: which of both is right nobody can tell
+      with_.out.notes.push_back(text + fmt::format("; {} hosts of other units have one: a leaf is gone, or these are built so", having(one.family, slot)));
+      return;
+    }
     std::vector<std::string> evidence{fmt::format("{} hosts of other units, that name their NICs alike, have {}", having(one.family, slot), slot)};
     with_.add(FindingKind::kMissingLink, std::move(nics), {}, std::move(text), std::move(evidence), {}, {static_cast<int>(rail)});
   }

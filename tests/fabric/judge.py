@@ -8,6 +8,10 @@ def problems(answer, expected):
     if not answer['fabric_seen']:
         out.append('no fabric was seen')
     for want in expected:
+        if want.kind == 'note':
+            if not any(all(word in note for word in want.words) for note in answer['notes']):
+                out.append(f'no note says {want.words}')
+            continue
         same = [f for f in left if f['kind'] == want.kind and frozenset(f['components']) == want.components]
         if len(same) != 1:
             out.append(f'{len(same)} findings of {want.kind} {sorted(want.components)}')

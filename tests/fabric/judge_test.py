@@ -14,9 +14,10 @@ from faults import SCENES, Scene  # noqa: E402
 
 scene = Scene('planted', Fabric(SHAPES[64]), 0)
 SCENES['planted'](scene)
-RIGHT = {'fabric_seen': True,
+scene.expect('note', [], (), ['a word'])
+RIGHT = {'fabric_seen': True, 'notes': ['a note of a word'],
          'findings': [dict(kind=e.kind, components=sorted(e.components), wanted=sorted(e.wanted), rails=list(e.rails), text=' '.join(e.words))
-                      for e in scene.expected]}
+                      for e in scene.expected if e.kind != 'note']}
 
 
 def changed(change):
@@ -39,6 +40,7 @@ WRONG = {
     'another place wanted': lambda a: first('other-unit', a).update(wanted=['leaf-u0-r0:40']),
     'another rail': lambda a: first('cable-errors', a).update(rails=[99]),
     'a line that does not name it': lambda a: first('swapped', a).update(text='two NICs are swapped'),
+    'no note': lambda a: a.update(notes=['another']),
     'no fabric': lambda a: a.update(fabric_seen=False)}
 
 PLACES = scene.fabric.place_rows()
