@@ -8,7 +8,8 @@ iblinkinfo and ibqueryerrors (collect.sh). A row is a bed in one form: right if 
 (host, NIC, rail, switch port) and nothing else is said. Every form of a bed has to give one answer, identities included.
 Then two files that ibsim has no part in: 5007 nodes and 4096 hosts, healthy and with faults, with bounds on time and memory.
 
-What is in DIR/results.jsonl is not run again, unless --fresh or the program has changed. Ends with `ibsim: N of M right`,
+What is in DIR/results.jsonl is not run again, unless --fresh or the program has changed; the tools are asked again only where
+the fabric has changed. Ends with `ibsim: N of M right`,
 exit 1 unless N = M, 77 with the reason where ibsim is missing.
 """
 import argparse
@@ -54,12 +55,18 @@ def make_bed(args, hosts, name, seed):
     fabric = Fabric(shape if seed % 2 == 0 else type(shape)(**{**shape.__dict__, 'shuffled': True}), seed)
     scene = Scene(name, fabric, seed)
     SCENES[name](scene)
+    question = '\n'.join([fabric.ibsim_text(), *scene.commands])
+    asked = directory / 'asked'  # the program may have changed; what the tools say of the same fabric has not
+    is_asked = not args.fresh and asked.exists() and asked.read_text() == question
+    asked.unlink(missing_ok=True)
     (directory / 'topology').write_text(fabric.ibsim_text())
     if scene.plan:
         (directory / 'plan.csv').write_text(scene.plan)
     before = [word for command in scene.commands for word in ('--before', command)]
-    ask(directory, before)
+    if not is_asked:
+        ask(directory, before)
     (directory / 'ibdiagnet2.db_csv').write_text(db_csv.text(*((directory / f).read_text() for f in ('ibnetdiscover.txt', 'errors.txt'))))
+    asked.write_text(question)
     return scene, directory
 
 
@@ -183,4 +190,5 @@ def main():
     return 0 if table.right == table.all and table.all else 1
 
 
-sys.exit(main())
+if __name__ == '__main__':
+    sys.exit(main())
