@@ -14,6 +14,7 @@ exit 1 unless N = M, 77 with the reason where ibsim is missing.
 """
 import argparse
 import json
+import os
 import pathlib
 import subprocess
 import sys
@@ -66,6 +67,8 @@ def make_bed(args, hosts, name, seed):
     if not is_asked:
         ask(directory, before)
     (directory / 'ibdiagnet2.db_csv').write_text(db_csv.text(*((directory / f).read_text() for f in ('ibnetdiscover.txt', 'errors.txt'))))
+    said = (directory / 'errors.txt').stat().st_mtime  # errors that stand still for ten minutes from file to file are old ones
+    os.utime(directory / 'ibdiagnet2.db_csv', (said, said))
     asked.write_text(question)
     return scene, directory
 
