@@ -138,6 +138,47 @@ TEST(Picture, WhatSourcesSayIsEscaped) {
   EXPECT_THAT(page, HasSubstr("&lt;script&gt;"));
 }
 
+// A viewer of SVG refuses the whole picture for one such byte. Names are what devices say of themselves.
+TEST(Picture, BytesThatAreNoTextAreReplacedAndCharactersStayWhole) {
+  const std::string put = "\xEF\xBF\xBD";
+  for (const auto& [said, shown] : std::vector<std::pair<std::string, std::string>>{
+           {"h\xC3\xA9st \xE2\x82\xAC \xF0\x9F\x98\x80", "h\xC3\xA9st \xE2\x82\xAC \xF0\x9F\x98\x80"},
+           {"a\xFF" "b", "a" + put + "b"},
+           {"\xE2\x82" "af", put + put + "af"},             // cut short
+           {"\xC0\x80\xE0\x80\x80", put + put + put + put + put},  // longer than it need be
+           {"\xED\xA0\x80", put + put + put},             // half of a pair
+           {"\xEF\xBF\xBE\xEF\xBF\xBF", put + put + put + put + put + put},  // no XML may have these
+           {"\xF4\x90\x80\x80", put + put + put + put},    // beyond the last
+           {"end\xE2\x82", "end" + put + put}}) {
+    EXPECT_EQ(escaped(said), shown);
+  }
+}
+
+TEST(Picture, ALongNameIsNotCutInsideACharacter) {
+  HandFabric fabric = whole_fabric();
+  for (model::FabricDevice& device : fabric.facts.devices) {
+    if (device.host == "node-07") device.host = "r\xC3\xA9gal-\xC3\xA9\xC3\xA9-123456789-abcde", device.name = device.host + " " + device.nic;
+  }
+  const FabricMap map = build_map({fabric.facts});
+  const Rails rails = find_rails(map);
+  const std::string svg = picture_svg(map, rails, judge(map, rails));
+  EXPECT_THAT(svg, HasSubstr("...-123456789-abcde<"));
+  EXPECT_THAT(svg, Not(HasSubstr("\xEF\xBF\xBD")));
+}
+
+TEST(Picture, ASmallFabricHasASmallPicture) {
+  const auto width_of = [](const HandFabric& fabric) {
+    const FabricMap map = build_map({fabric.facts});
+    const Rails rails = find_rails(map);
+    const std::string svg = picture_svg(map, rails, judge(map, rails));
+    return std::stoi(svg.substr(svg.find("width=\"") + 7));
+  };
+  EXPECT_LT(width_of(whole_fabric()), 800);
+  const int large = width_of(whole_fabric({36, 4, 4, 2, {0, 3, 4, 5}}));
+  EXPECT_GT(large, 1200);
+  EXPECT_LE(large, 1480);
+}
+
 // librsvg and Inkscape know no variables and drew all in black.
 TEST(Picture, EveryColourIsToldWithoutVariablesToo) {
   const FabricMap map = build_map({whole_fabric().facts});
