@@ -28,7 +28,7 @@ class Shape:
 
 SHAPES = {8: Shape(8, 32, 4), 64: Shape(64, 32, 16), 288: Shape(288, 36, 36, cables=1)}
 # Beyond what ibsim takes in reasonable time: as text only. 4096 hosts have a third level (core switches).
-LARGE = {'5007 nodes': Shape(600, 30, 48, 1, speed='4xNDR'), '4096 hosts': Shape(4096, 32, 32, 1, planes=True, speed='4xNDR')}
+LARGE = {'5008 nodes': Shape(600, 30, 48, 1, speed='4xNDR'), '4096 hosts': Shape(4096, 32, 32, 1, planes=True, speed='4xNDR')}
 
 
 class Fabric:
