@@ -223,10 +223,10 @@ class Drawer {
 std::string findings_html(const Judgement& judgement) {
   std::string out = fmt::format("<h2>{} findings</h2>\n", judgement.findings.size());
   if (judgement.findings.empty()) return out;
-  out += "<table><tr><th>kind<th>what<th>evidence<th>id</tr>\n";
+  out += "<table><tr><th>kind<th>rail<th>what<th>evidence<th>id</tr>\n";
   for (size_t f = 0; f < judgement.findings.size() && f < kMostFindings; ++f) {
     const Finding& finding = judgement.findings[f];
-    out += fmt::format("<tr><td>{}<td>{}<td>", word(finding.kind), escaped(finding.text));
+    out += fmt::format("<tr><td>{}<td>{}<td>{}<td>", word(finding.kind), fmt::join(finding.rails, ", "), escaped(finding.text));
     for (const std::string& line : finding.evidence) out += escaped(line) + "<br>";
     out += fmt::format("<td><code>{}</code></tr>\n", finding.id);
   }

@@ -166,6 +166,14 @@ TEST(Picture, ALongNameIsNotCutInsideACharacter) {
   EXPECT_THAT(svg, Not(HasSubstr("\xEF\xBF\xBD")));
 }
 
+TEST(Picture, ThePageHasTheRailOfEveryFindingAsTheRowsOfThePictureAreRails) {
+  HandFabric fabric = whole_fabric();
+  fabric.cut("node-07 mlx5_5", 1);
+  const FabricMap map = build_map({fabric.facts});
+  const Rails rails = find_rails(map);
+  EXPECT_THAT(picture_html(map, rails, judge(map, rails)), HasSubstr("<td>missing-link<td>3<td>node-07 "));
+}
+
 TEST(Picture, ASmallFabricHasASmallPicture) {
   const auto width_of = [](const HandFabric& fabric) {
     const FabricMap map = build_map({fabric.facts});
