@@ -84,7 +84,8 @@ std::string findings_text(const fabric::Judgement& judgement) {
     out += fmt::format("{} finding{}\n", judgement.findings.size(), judgement.findings.size() == 1 ? "" : "s");
   }
   for (const fabric::Finding& finding : judgement.findings) {
-    out += fmt::format("{}  {:<19}  {}\n", finding.id, fabric::word(finding.kind), plain(finding.text));
+    const std::string rails = finding.rails.empty() ? "" : fmt::format("  ({} {})", finding.rails.size() == 1 ? "rail" : "rails", fmt::join(finding.rails, ", "));
+    out += fmt::format("{}  {:<19}  {}{}\n", finding.id, fabric::word(finding.kind), plain(finding.text), rails);
     for (const std::string& line : finding.evidence) out += fmt::format("{:35}{}\n", "", plain(line));
   }
   for (size_t n = 0; n < judgement.notes.size() && n < kMostNotes; ++n) out += "note: " + plain(judgement.notes[n]) + "\n";
@@ -108,6 +109,7 @@ std::string fabric_json(const Read& read, const fabric::FabricMap& map, const fa
                                {"text", finding.text},
                                {"components", finding.components},
                                {"wanted", finding.wanted},
+                               {"rails", finding.rails},
                                {"evidence", finding.evidence}});
   }
   out["notes"] = judgement.notes;

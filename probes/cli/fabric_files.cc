@@ -19,6 +19,7 @@
 #include "probes/fabric/readers/ibqueryerrors.h"
 #include "probes/fabric/readers/inventory_csv.h"
 #include "probes/fabric/readers/lldp.h"
+#include "probes/fabric/readers/perfquery.h"
 #include "probes/fabric/readers/ufm_json.h"
 
 namespace railwitness::cli {
@@ -32,10 +33,11 @@ struct Kind {
   const char* name;
   Reader read;
 };
-constexpr std::array<Kind, 7> kKinds{{{"ibnetdiscover", fabric::read_ibnetdiscover},
+constexpr std::array<Kind, 8> kKinds{{{"ibnetdiscover", fabric::read_ibnetdiscover},
                                       {"iblinkinfo", fabric::read_iblinkinfo},
                                       {"ibdiagnet", fabric::read_ibdiagnet},
                                       {"ibqueryerrors", fabric::read_ibqueryerrors},
+                                      {"perfquery", fabric::read_perfquery},
                                       {"lldp", fabric::read_lldp},
                                       {"ufm", fabric::read_ufm_json},
                                       {"plan", fabric::read_inventory_csv}}};
@@ -69,6 +71,7 @@ std::string recognised_kind(std::string_view bytes) {
   if (has(text, "StartDevice")) return "plan";
   if (has_line(text, "START_") || has(text, "NodeGUID1,") || has(text, "NodeGuid1,") || has(text, "NodeDesc,NumPorts")) return "ibdiagnet";
   if (has_line(text, "Errors for ") || has_line(text, "Counters for ") || has_line(text, "## Summary:") || has(text, "Data Counters for ")) return "ibqueryerrors";
+  if (has_line(text, "# Port counters: ") || has_line(text, "# Port extended counters: ")) return "perfquery";
   if (has(text, "LinkUp)==>") || has(text, "Polling)==>") || has(text, ")==>")) return "iblinkinfo";
   if (has_line(text, "Switch") || has_line(text, "Ca\t") || has_line(text, "Ca ") || has_line(text, "caguid=") || has_line(text, "SW ") ||
       has_line(text, "CA ") || has_line(text, "# Topology file")) {

@@ -60,7 +60,7 @@ std::string_view word(FindingKind kind) {
 }
 
 void Case::add(FindingKind kind, std::vector<std::string> components, std::vector<std::string> wanted, std::string text,
-               std::vector<std::string> evidence, std::vector<size_t> ports) {
+               std::vector<std::string> evidence, std::vector<size_t> ports, std::set<int> of_rails) {
   if (out.findings.size() >= kMaxFindings) {
     ++left_out;
     return;
@@ -76,7 +76,23 @@ void Case::add(FindingKind kind, std::vector<std::string> components, std::vecto
   finding.text = std::move(text);
   finding.evidence = std::move(evidence);
   finding.ports = std::move(ports);
+  if (of_rails.empty()) of_rails = rails_of(finding.ports);
+  for (const int rail : of_rails) {
+    if (rail >= 0) finding.rails.push_back(rail);
+  }
   out.findings.push_back(std::move(finding));
+}
+
+std::set<int> Case::rails_of(const std::vector<size_t>& ports) {
+  if (rail_of_nic.empty()) {
+    for (const NicPlace& nic : rails.nics) rail_of_nic[nic.port] = nic.meant_leaf == kNone ? nic.rail : rails.of_device[nic.meant_leaf].rail;
+  }
+  std::set<int> of_nics, of_leaves;
+  for (const size_t port : ports) {
+    if (const auto nic = rail_of_nic.find(port); nic != rail_of_nic.end()) of_nics.insert(nic->second);
+    of_leaves.insert(rails.of_device[map.ports[port].device].rail);
+  }
+  return of_nics.empty() ? of_leaves : of_nics;
 }
 
 bool Case::is_switch(size_t port) const {

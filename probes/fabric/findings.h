@@ -2,7 +2,7 @@
 // same identities whatever form they came in, in any order and after a restart.
 //
 // Never a finding: an empty port, a port that is switched off, a cable looped back on purpose (a note says it), a counter that
-// counts traffic. A finding needs two witnesses where it compares: a row and a column of twins (findings_twins.cc).
+// counts traffic. A finding needs two witnesses where it compares: a row and a column of twins (rule_cables.cc).
 #ifndef RAILWITNESS_PROBES_FABRIC_FINDINGS_H_
 #define RAILWITNESS_PROBES_FABRIC_FINDINGS_H_
 
@@ -44,6 +44,7 @@ struct Finding {
   std::string text;                     // one line for people
   std::vector<std::string> evidence;    // with sources
   std::vector<size_t> ports;            // indices in the map, for pictures
+  std::vector<int> rails;               // that it is in, ascending: of the NICs, else of the leaves; empty: of none that is known
 };
 
 inline constexpr size_t kMaxFindings = 10'000;  // what is beyond is counted

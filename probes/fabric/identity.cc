@@ -97,6 +97,18 @@ class Joiner {
         for (const std::string& guid : guids[d]) meet("p" + guid, first_[f] + d);
       }
     }
+    join_asked_by_port(unions, known);
+  }
+
+  // perfquery is asked of a NIC by its port's GUID and says nothing else of it.
+  void join_asked_by_port(Unions& unions, const std::unordered_map<std::string, size_t>& known) {
+    for (size_t f = 0; f < facts_.size(); ++f) {
+      for (size_t d = 0; d < facts_[f].devices.size(); ++d) {
+        const FabricDevice& device = facts_[f].devices[d];
+        if (device.kind != model::DeviceKind::kUnknown || !device.name.empty() || is_zero(device.guid)) continue;
+        if (const auto found = known.find("p" + device.guid); found != known.end()) unions.join(found->second, first_[f] + d);
+      }
+    }
   }
 
   // A device with a name alone: the one of that name, or what other sources call so; never two of one source.

@@ -120,7 +120,8 @@ class Builder {
       MapDevice& to = map_.devices[of_[f][d]];
       if (to.kind == DeviceKind::kUnknown || !to.is_seen) take(to.kind, from.kind, DeviceKind::kUnknown);
       to.is_seen = to.is_seen || !map_.sources[f].is_plan;
-      if (to.guid.empty()) to.guid = from.guid;
+      const bool is_of_nameless = to.name.empty() && !from.name.empty() && !from.guid.empty();  // may be a port's
+      if (to.guid.empty() || is_of_nameless) to.guid = from.guid;
       if (to.system_guid.empty()) to.system_guid = from.system_guid;
       if (to.chassis.empty()) to.chassis = from.chassis;
       if (to.name.empty() || !is_factory_name(from.name)) take(to.name, from.name, std::string());
@@ -325,10 +326,10 @@ size_t FabricMap::plan_peer(size_t port) const {
 std::string FabricMap::port_name(size_t port) const {
   const MapPort& at = ports[port];
   const MapDevice& device = devices[at.device];
-  if (device.kind == DeviceKind::kNic && at.label.empty()) {
-    return at.number > 1 ? fmt::format("{}/{}", device.label, at.number) : device.label;
-  }
-  const std::string port_label = at.number > 0 ? std::to_string(at.number) : at.label;
+  const std::string number = at.number > 0 ? std::to_string(at.number) : "";
+  const bool is_number_alone = at.label.empty() || at.label == number || at.label == "Port " + number;  // plans label them so
+  if (device.kind == DeviceKind::kNic && is_number_alone) return at.number > 1 ? fmt::format("{}/{}", device.label, number) : device.label;
+  const std::string& port_label = at.number > 0 ? number : at.label;
   return port_label.empty() ? device.label : fmt::format("{}:{}", device.label, port_label);
 }
 

@@ -8,28 +8,36 @@
 #include "fmt/format.h"
 #include "fmt/ranges.h"
 #include "probes/model/natural_order.h"
+#include "probes/model/printable.h"
 
 namespace railwitness::fabric {
 namespace {
 
 constexpr int kCell = 16;          // of a NIC, pixels
-constexpr int kHostNames = 110;    // room above the columns
+constexpr int kHeading = 24;       // room above the slanted names
 constexpr int kRailNames = 52;     // room left of the rows
-constexpr size_t kHostsInRow = 40; // a larger unit takes several rows of blocks
-constexpr int kWidth = 1480;
+constexpr size_t kHostsInRow = 40;  // a larger unit takes several rows of blocks
+constexpr int kWidth = 1480;       // at most; a small fabric has a small picture
+constexpr int kLeastWidth = 720;
+constexpr int kLetter = 6;         // what one takes, or less
+constexpr size_t kMostOfLine = 200;  // bytes of a finding in the picture; the page has all of it
 constexpr size_t kMostFindings = 1000;  // in the list of the page
 
+// Colours twice: viewers that know no variables (librsvg, Inkscape) take the plain one, and would else draw all in black.
 constexpr char kStyle[] =
     ":root{color-scheme:light dark}"
     ".rw{--ink:#1b1f24;--soft:#57606a;--line:#d0d7de;--ground:#ffffff;--good:#c9d6e2;--hole:#ffffff;--place:#d55e00;--miss:#a3004f;"
     "--slow:#b8860b;--error:#0059a3;--on:#ffffff;font-family:system-ui,sans-serif;color:var(--ink);background:var(--ground)}"
     "@media (prefers-color-scheme:dark){.rw{--ink:#e6edf3;--soft:#9aa4af;--line:#3d444d;--ground:#0d1117;--good:#33414f;--hole:#0d1117;"
     "--place:#ff8c42;--miss:#ff6fae;--slow:#f0c648;--error:#5db2ff;--on:#0d1117}}"
-    ".rw text{fill:var(--ink);font-size:11px}.rw .soft{fill:var(--soft)}.rw .head{font-size:13px;font-weight:600}"
-    ".rw .ground{fill:var(--ground)}.rw .good{fill:var(--good)}.rw .none{fill:var(--hole);stroke:var(--line)}"
-    ".rw .place{fill:var(--place)}.rw .miss{fill:var(--hole);stroke:var(--miss);stroke-width:2}.rw .slow{fill:var(--slow)}"
-    ".rw .error{fill:var(--error)}.rw text.mark{fill:var(--on);font-weight:700;text-anchor:middle}.rw text.mark.missing{fill:var(--miss)}"
-    ".rw .at{stroke:var(--ink);stroke-width:1.5;fill:none}";
+    ".rw text{fill:#1b1f24;fill:var(--ink);font-size:11px}.rw .soft{fill:#57606a;fill:var(--soft)}"
+    ".rw .head{font-size:13px;font-weight:600}.rw .ground{fill:#ffffff;fill:var(--ground)}"
+    ".rw .good{fill:#c9d6e2;fill:var(--good)}.rw .none{fill:#ffffff;fill:var(--hole);stroke:#d0d7de;stroke:var(--line)}"
+    ".rw .place{fill:#d55e00;fill:var(--place)}"
+    ".rw .miss{fill:#ffffff;fill:var(--hole);stroke:#a3004f;stroke:var(--miss);stroke-width:2}"
+    ".rw .slow{fill:#b8860b;fill:var(--slow)}.rw .error{fill:#0059a3;fill:var(--error)}"
+    ".rw text.mark{fill:#ffffff;fill:var(--on);font-weight:700;text-anchor:middle}"
+    ".rw text.mark.missing{fill:#a3004f;fill:var(--miss)}.rw .at{stroke:#1b1f24;stroke:var(--ink);stroke-width:1.5;fill:none}";
 
 struct Mark {
   char letter = 0;
@@ -67,6 +75,9 @@ class Drawer {
   }
 
   std::string svg() {
+    const size_t findings = judgement_.findings.size();
+    text(x_, y_ + 14, "head", fmt::format("{}: {} finding{}", summary_text(map_, rails_), findings == 0 ? "no" : std::to_string(findings), findings == 1 ? "" : "s"));
+    y_ += 30;
     std::map<int, std::vector<size_t>> units;
     for (size_t h = 0; h < rails_.hosts.size(); ++h) {
       if (rails_.hosts[h].is_typical && slots(h).size() > 1) units[rails_.hosts[h].unit].push_back(h);
@@ -83,12 +94,13 @@ class Drawer {
     switches();
     return fmt::format("<svg class=\"rw\" xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0} {1}\" width=\"{0}\" height=\"{1}\" role=\"img\">"
                        "<title>{2}</title><style>{3}</style><rect class=\"ground\" width=\"{0}\" height=\"{1}\"/>\n{4}</svg>\n",
-                       kWidth, y_ + 20, escaped(summary_text(map_, rails_)), kStyle, out_);
+                       std::clamp(reach_ + 10, kLeastWidth, kWidth), y_ + 20, escaped(summary_text(map_, rails_)), kStyle, out_);
   }
 
  private:
   void text(int x, int y, const std::string& style, const std::string& what) {
     out_ += fmt::format("<text x=\"{}\" y=\"{}\" class=\"{}\">{}</text>\n", x, y, style, escaped(what));
+    reach_ = std::max(reach_, x + static_cast<int>(what.size()) * (style == "head" ? kLetter + 2 : kLetter));
   }
 
   void block(int unit, const std::vector<size_t>& hosts) {
@@ -97,14 +109,18 @@ class Drawer {
     rows = std::min<size_t>(rows, 64);
     const size_t last_name = std::min<size_t>(rails_.hosts[hosts.back()].name.size(), 20);  // leans over the next block
     const int width = kRailNames + static_cast<int>(hosts.size()) * kCell + 12 + static_cast<int>(last_name) * 4;
-    const int height = kHostNames + static_cast<int>(rows) * kCell + 30;
+    size_t longest = 0;
+    for (const size_t h : hosts) longest = std::max(longest, shortened(rails_.hosts[h].name).size());
+    const int names = kHeading + static_cast<int>(longest) * 6;
+    const int height = names + static_cast<int>(rows) * kCell + 30;
     if (x_ > 10 && x_ + width > kWidth) {
       y_ += row_height_;
       x_ = 10, row_height_ = 0;
     }
     row_height_ = std::max(row_height_, height);
+    reach_ = std::max(reach_, x_ + width);
     text(x_, y_ + 14, "head", unit < 0 ? "hosts of no unit" : fmt::format("unit {}", unit));
-    const int top = y_ + kHostNames, left = x_ + kRailNames;
+    const int top = y_ + names, left = x_ + kRailNames;
     for (size_t r = 0; r < rows; ++r) text(x_, top + static_cast<int>(r) * kCell + 12, "soft", fmt::format("rail {}", r));
     for (size_t c = 0; c < hosts.size(); ++c) {
       const int at = left + static_cast<int>(c) * kCell;
@@ -114,7 +130,13 @@ class Drawer {
     x_ += width;
   }
 
-  static std::string shortened(const std::string& name) { return name.size() <= 20 ? name : "..." + name.substr(name.size() - 17); }
+  // Its end, as names of one fabric begin alike; not cut inside a character.
+  static std::string shortened(const std::string& name) {
+    if (name.size() <= 20) return name;
+    size_t from = name.size() - 17;
+    while (from < name.size() && (static_cast<unsigned char>(name[from]) & 0xC0) == 0x80) ++from;
+    return "..." + name.substr(from);
+  }
 
   const std::vector<std::string>& slots(size_t h) const { return rails_.families[static_cast<size_t>(rails_.hosts[h].family)].slots; }
 
@@ -147,18 +169,19 @@ class Drawer {
   void legend() {
     std::map<FindingKind, size_t> count;
     for (const Finding& finding : judgement_.findings) ++count[finding.kind];
+    const int width = std::clamp(reach_, kLeastWidth, kWidth);
     int x = 10;
     y_ += 18;
     for (const auto& [kind, n] : count) {
       const Mark mark = mark_of(kind);
       if (mark.letter == 0) continue;
       const std::string what = fmt::format("{} ({})", mark.meaning, n);
-      const int width = 30 + static_cast<int>(what.size()) * 7;
-      if (x > 10 && x + width > kWidth) x = 10, y_ += 22;
+      const int wide = 40 + static_cast<int>(what.size()) * kLetter;
+      if (x > 10 && x + wide > width) x = 10, y_ += 22;
       out_ += fmt::format("<rect class=\"{}\" x=\"{}\" y=\"{}\" width=\"14\" height=\"14\" rx=\"2\"/><text class=\"mark{}\" x=\"{}\" y=\"{}\">{}</text>\n", mark.style,
                           x, y_ - 11, mark.style == std::string_view("miss") ? " missing" : "", x + 7, y_, mark.letter);
       text(x + 20, y_, "", what);
-      x += width;
+      x += wide;
     }
     y_ += 16;
   }
@@ -175,7 +198,7 @@ class Drawer {
         continue;
       }
       y_ += 16;
-      text(10, y_, "", fmt::format("{}: {}", word(finding.kind), finding.text.substr(0, 200)));
+      text(10, y_, "", fmt::format("{}: {}", word(finding.kind), model::printable(finding.text, kMostOfLine)));
     }
     if (left_out > 0) text(10, y_ += 16, "soft", fmt::format("and {} more", left_out));
     if (judgement_.findings.empty()) text(10, y_ += 16, "", judgement_.is_fabric_seen ? "no findings" : "no cable is known: nothing can be judged");
@@ -194,16 +217,16 @@ class Drawer {
   std::unordered_map<size_t, size_t> by_port_;
   std::unordered_map<std::string, size_t> by_name_;
   std::string out_;
-  int x_ = 10, y_ = 10, row_height_ = 0;
+  int x_ = 10, y_ = 10, row_height_ = 0, reach_ = 0;
 };
 
 std::string findings_html(const Judgement& judgement) {
   std::string out = fmt::format("<h2>{} findings</h2>\n", judgement.findings.size());
   if (judgement.findings.empty()) return out;
-  out += "<table><tr><th>kind<th>what<th>evidence<th>id</tr>\n";
+  out += "<table><tr><th>kind<th>rail<th>what<th>evidence<th>id</tr>\n";
   for (size_t f = 0; f < judgement.findings.size() && f < kMostFindings; ++f) {
     const Finding& finding = judgement.findings[f];
-    out += fmt::format("<tr><td>{}<td>{}<td>", word(finding.kind), escaped(finding.text));
+    out += fmt::format("<tr><td>{}<td>{}<td>{}<td>", word(finding.kind), fmt::join(finding.rails, ", "), escaped(finding.text));
     for (const std::string& line : finding.evidence) out += escaped(line) + "<br>";
     out += fmt::format("<td><code>{}</code></tr>\n", finding.id);
   }
@@ -212,11 +235,31 @@ std::string findings_html(const Judgement& judgement) {
   return out;
 }
 
+// Of the character at the front of `text` in UTF-8, as XML may have it (not U+FFFE, U+FFFF, surrogates); 0: it is none.
+size_t character_bytes(std::string_view text) {
+  const auto at = [text](size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u; };
+  const uint32_t first = at(0);
+  const size_t length = first < 0x80 ? 1 : first >= 0xC2 && first < 0xE0 ? 2 : first >= 0xE0 && first < 0xF0 ? 3 : first >= 0xF0 && first < 0xF5 ? 4 : 0;
+  uint32_t code = length < 2 ? first : first & (0xFFu >> (length + 1));
+  for (size_t i = 1; i < length; ++i) {
+    if ((at(i) & 0xC0) != 0x80) return 0;
+    code = code << 6 | (at(i) & 0x3F);
+  }
+  const bool is_too_long = (length == 3 && code < 0x800) || (length == 4 && (code < 0x10000 || code > 0x10FFFF));
+  return is_too_long || (code >= 0xD800 && code < 0xE000) || (code & 0xFFFE) == 0xFFFE ? 0 : length;
+}
+
 }  // namespace
 
 std::string escaped(std::string_view text) {
   std::string out;
-  for (const char c : text) {
+  for (size_t i = 0, length = 0; i < text.size(); i += std::max<size_t>(length, 1)) {
+    length = character_bytes(text.substr(i));
+    if (length != 1) {
+      out += length == 0 ? "\xEF\xBF\xBD" : text.substr(i, length);  // U+FFFD, as in the JSON
+      continue;
+    }
+    const char c = text[i];
     switch (c) {
       case '&': out += "&amp;"; break;
       case '<': out += "&lt;"; break;

@@ -18,10 +18,11 @@ std::string picture_svg(const FabricMap& map, const Rails& rails, const Judgemen
 // The picture, the findings with their evidence, the sources and the notes on one page.
 std::string picture_html(const FabricMap& map, const Rails& rails, const Judgement& judgement);
 
-// "8 hosts with 63 NICs, 12 switches, 126 cables; 8 rails, 1 unit".
+// "8 hosts, 63 NICs, 12 switches, 126 cables; 8 rails in 1 unit".
 std::string summary_text(const FabricMap& map, const Rails& rails);
 
-// For HTML and SVG, in text and in attributes; control characters become '?'.
+// For HTML and SVG, in text and in attributes; control characters become '?', bytes that are no UTF-8 U+FFFD: one such byte, and
+// no viewer would show the picture.
 std::string escaped(std::string_view text);
 
 }  // namespace railwitness::fabric

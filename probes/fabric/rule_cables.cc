@@ -1,6 +1,7 @@
 // Single cables: their width and speed, their counters, and those that were there before.
 #include <algorithm>
 #include <map>
+#include <utility>
 
 #include "fmt/format.h"
 #include "fmt/ranges.h"
@@ -32,16 +33,20 @@ class SpeedRule {
   explicit SpeedRule(Case& with) : with_(with), map_(with.map) {}
 
   void run() {
+    groups_.resize(map_.links.size());
     for (size_t l = 0; l < map_.links.size(); ++l) {
       if (!with_.is_cable(map_.links[l])) continue;
-      const Speed speed = of_link(l);
-      add_twin(l, speed);
+      groups_[l] = find_groups(l);
+      add_twin(l);
     }
     for (size_t l = 0; l < map_.links.size(); ++l) {
       if (!with_.is_cable(map_.links[l])) continue;
       if (disagree(l)) continue;
       judge(l);
     }
+    if (able_.lanes + able_.lane_mbps == 0) return;
+    with_.out.notes.push_back(fmt::format("most cables could be wider ({}) or faster ({}), so their sources say: no fault of a single one",
+                                          able_.lanes, able_.lane_mbps));
   }
 
  private:
@@ -50,28 +55,43 @@ class SpeedRule {
     return {lower(a.lanes, b.lanes), lower(a.lane_mbps, b.lane_mbps)};
   }
 
+  // What both ends could do beyond what they do, as sources say.
+  Speed could_of(size_t l) const {
+    const MapPort &a = map_.ports[map_.links[l].a], &b = map_.ports[map_.links[l].b];
+    const Speed is = of_link(l);
+    const Speed could = {std::max(a.could_be_lanes.value_or(0), b.could_be_lanes.value_or(0)),
+                         std::max(a.could_be_lane_mbps.value_or(0), b.could_be_lane_mbps.value_or(0))};
+    return {is.lanes > 0 && could.lanes > is.lanes ? could.lanes : 0, is.lane_mbps > 0 && could.lane_mbps > is.lane_mbps ? could.lane_mbps : 0};
+  }
+
+  using Counts = std::map<uint32_t, size_t>;  // how many links have what
+  struct Group {
+    Counts lanes, mbps, could_lanes, could_mbps;  // could: 0 for nothing beyond what they do
+  };
+
   // Links of one switch to NICs, of one switch to switches, and of one host are twins of each other.
-  std::vector<std::string> groups(size_t l) const {
+  std::vector<Group*> find_groups(size_t l) {
     const MapLink& link = map_.links[l];
-    std::vector<std::string> out;
+    std::vector<Group*> out;
     const bool is_between = with_.is_switch(link.a) && with_.is_switch(link.b);
     for (const size_t port : {link.a, link.b}) {
       const MapDevice& device = map_.devices[map_.ports[port].device];
-      if (with_.is_switch(port)) out.push_back(fmt::format("{}{}", is_between ? 's' : 'n', map_.ports[port].device));
-      if (!is_between && device.kind == model::DeviceKind::kNic && !device.host.empty()) out.push_back("h" + device.host);
+      if (with_.is_switch(port)) out.push_back(&of_switch_[{map_.ports[port].device, is_between}]);
+      if (!is_between && device.kind == model::DeviceKind::kNic && !device.host.empty()) out.push_back(&of_host_[device.host]);
     }
     return out;
   }
 
-  void add_twin(size_t l, const Speed& speed) {
-    for (const std::string& group : groups(l)) {
-      if (speed.lanes > 0) ++lanes_[group][speed.lanes];
-      if (speed.lane_mbps > 0) ++mbps_[group][speed.lane_mbps];
+  void add_twin(size_t l) {
+    const Speed speed = of_link(l), could = could_of(l);
+    for (Group* of : groups_[l]) {
+      if (speed.lanes > 0) ++of->lanes[speed.lanes], ++of->could_lanes[could.lanes];
+      if (speed.lane_mbps > 0) ++of->mbps[speed.lane_mbps], ++of->could_mbps[could.lane_mbps];
     }
   }
 
   // What more than half of the others of the group have, if they are three at least.
-  static uint32_t usual(const std::map<uint32_t, size_t>& counts, uint32_t own) {
+  static uint32_t usual(const Counts& counts, uint32_t own) {
     size_t all = 0;
     for (const auto& [value, count] : counts) all += count;
     for (const auto& [value, count] : counts) {
@@ -82,11 +102,25 @@ class SpeedRule {
   }
 
   // Both groups must say more: the switch's other links and the host's, or both switches'.
-  uint32_t meant(size_t l, std::map<std::string, std::map<uint32_t, size_t>>& of_group, uint32_t own) const {
-    const std::vector<std::string> names = groups(l);
-    if (names.size() != 2 || own == 0) return 0;
-    const uint32_t a = usual(of_group[names[0]], own), b = usual(of_group[names[1]], own);
+  uint32_t meant(size_t l, Counts Group::* what, uint32_t own) const {
+    const std::vector<Group*>& of = groups_[l];
+    if (of.size() != 2 || own == 0) return 0;
+    const uint32_t a = usual(of[0]->*what, own), b = usual(of[1]->*what, own);
     return a > own && b > own ? std::min(a, b) : 0;
+  }
+
+  // Most twins of both ends could do the same: that is how the fabric is built or set (switches of another generation, split
+  // cables, hardware that supports 12x), and nothing of this cable.
+  bool is_common(size_t l, Counts Group::* what, uint32_t could) const {
+    const std::vector<Group*>& of = groups_[l];
+    return could > 0 && of.size() == 2 && usual(of[0]->*what, could) == could && usual(of[1]->*what, could) == could;
+  }
+
+  Speed uncommon_could_of(size_t l) {
+    Speed could = could_of(l);
+    if (is_common(l, &Group::could_lanes, could.lanes)) could.lanes = 0, ++able_.lanes;
+    if (is_common(l, &Group::could_mbps, could.lane_mbps)) could.lane_mbps = 0, ++able_.lane_mbps;
+    return could;
   }
 
   bool disagree(size_t l) {
@@ -109,18 +143,17 @@ class SpeedRule {
     const MapLink& link = map_.links[l];
     const MapPort &a = map_.ports[link.a], &b = map_.ports[link.b];
     const Speed is = of_link(l);
-    Speed best = {meant(l, lanes_, is.lanes), meant(l, mbps_, is.lane_mbps)};
-    const uint32_t could_lanes = std::max(a.could_be_lanes.value_or(0), b.could_be_lanes.value_or(0));
-    const uint32_t could_mbps = std::max(a.could_be_lane_mbps.value_or(0), b.could_be_lane_mbps.value_or(0));
+    Speed best = {meant(l, &Group::lanes, is.lanes), meant(l, &Group::mbps, is.lane_mbps)};
+    const Speed could = uncommon_could_of(l);
     std::vector<std::string> evidence;
     if (best.lanes > 0 || best.lane_mbps > 0) evidence.push_back("most other links of both ends have " + speed_text({best.lanes, best.lane_mbps}));
-    if ((is.lanes > 0 && could_lanes > is.lanes) || (is.lane_mbps > 0 && could_mbps > is.lane_mbps)) {
+    if (could.lanes > 0 || could.lane_mbps > 0) {
       evidence.push_back(fmt::format("{} says that both ends could do {}", with_.source_name(a.speed_source != kNone ? a.speed_source : b.speed_source),
-                                     speed_text({could_lanes, could_mbps})));
+                                     speed_text(could)));
     }
     if (evidence.empty()) return;
-    const bool is_narrow = (best.lanes > is.lanes) || (is.lanes > 0 && could_lanes > is.lanes);
-    best = {std::max({best.lanes, could_lanes, is.lanes}), std::max({best.lane_mbps, could_mbps, is.lane_mbps})};
+    const bool is_narrow = best.lanes > is.lanes || could.lanes > is.lanes;
+    best = {std::max({best.lanes, could.lanes, is.lanes}), std::max({best.lane_mbps, could.lane_mbps, is.lane_mbps})};
     with_.slow.insert(l);
     evidence.push_back("said by " + with_.said_by(link.sources));
     tell(is_narrow ? FindingKind::kNarrow : FindingKind::kSlow, link, {},
@@ -135,7 +168,10 @@ class SpeedRule {
 
   Case& with_;
   const FabricMap& map_;
-  std::map<std::string, std::map<uint32_t, size_t>> lanes_, mbps_;
+  std::map<std::pair<size_t, bool>, Group> of_switch_;  // by device, and whether towards switches
+  std::map<std::string, Group> of_host_;
+  std::vector<std::vector<Group*>> groups_;  // by link
+  Speed able_;  // cables of which it is common, by what they could be
 };
 
 // What one port's counters say, of one kind; empty: nothing.

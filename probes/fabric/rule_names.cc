@@ -38,6 +38,26 @@ void rule_names(Case& with) {
   }
 }
 
+namespace {
+
+size_t leaf_of_rail(const Case& with, int rail) {
+  for (size_t d = 0; d < with.map.devices.size(); ++d) {
+    if (with.rails.of_device[d].rail == rail) return d;
+  }
+  return kNone;
+}
+
+uint64_t uplinks(const Case& with, size_t leaf) {
+  uint64_t out = 0;
+  for (const size_t port : with.map.devices[leaf].ports) {
+    const size_t peer = with.map.peer(port);
+    out += peer != kNone && with.is_switch(peer) && with.is_cable(with.map.links[with.map.ports[port].link]) ? 1 : 0;
+  }
+  return out;
+}
+
+}  // namespace
+
 // Planes have as many switches and as many cables between them as most. Those that another finding tells to be missing count as
 // there: they are said once.
 void rule_planes(Case& with) {
@@ -63,6 +83,13 @@ void rule_planes(Case& with) {
     if (plane >= 0) ++planes[static_cast<size_t>(plane)].cables;
   }
   for (const Finding& finding : with.out.findings) {
+    if (finding.kind == FindingKind::kMissingLink && finding.components.size() > 1 && finding.rails.size() == 1) {  // a leaf that is gone
+      const size_t twin = leaf_of_rail(with, finding.rails[0]);
+      if (twin == kNone || rails.plane_of_device[twin] < 0) continue;
+      Plane& plane = planes[static_cast<size_t>(rails.plane_of_device[twin])];
+      ++plane.switches;
+      plane.cables += uplinks(with, twin);
+    }
     if (finding.kind != FindingKind::kMissingSwitchLink) continue;
     const auto found = plane_by_label.find(finding.components[0]);
     if (found != plane_by_label.end()) planes[found->second].cables += std::max<size_t>(finding.wanted.size() / 2, 1);

@@ -3,6 +3,7 @@
 #include <map>
 
 #include "fmt/format.h"
+#include "fmt/ranges.h"
 #include "probes/fabric/rules.h"
 #include "probes/fabric/same_port.h"
 
@@ -30,6 +31,7 @@ class PlanRule {
         by_pair[{std::min(a, b), std::max(a, b)}].push_back(l);
       }
     }
+    tell_strangers();
     for (const auto& [host, links] : by_host) judge_host(host, links);
     for (const auto& [pair, links] : by_pair) judge_pair(pair.first, pair.second, links);
   }
@@ -45,6 +47,22 @@ class PlanRule {
     for (const MapDevice& device : map_.devices) {
       if (device.is_seen && !device.host.empty()) seen_hosts_.insert(device.host);
     }
+  }
+
+  // A plan whose names are none of the fabric's compares with nothing, which must not look like a fabric as planned.
+  void tell_strangers() {
+    std::vector<std::string> names;
+    size_t all = 0;
+    for (const MapDevice& device : map_.devices) {
+      const bool is_planned = std::any_of(device.ports.begin(), device.ports.end(), [this](size_t port) { return map_.ports[port].plan_link != kNone; });
+      all += is_planned ? 1 : 0;
+      if (is_planned && !device.is_seen && !seen_hosts_.contains(device.host)) names.push_back(device.label);
+    }
+    if (names.empty()) return;
+    const size_t count = names.size();
+    if (names.size() > 3) names.resize(3);
+    with_.out.notes.push_back(fmt::format("{} of the plan's {} devices are in no source: {}{}; hosts are named \"node-05 mlx5_4\", port 1, or node-05, "
+                                          "port mlx5_4", count, all, fmt::join(names, ", "), count > names.size() ? ", ..." : ""));
   }
 
   size_t nic_end(size_t plan_link) const {

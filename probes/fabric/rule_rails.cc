@@ -4,6 +4,7 @@
 
 #include "fmt/format.h"
 #include "probes/fabric/rules.h"
+#include "probes/model/natural_order.h"
 
 namespace railwitness::fabric {
 namespace {
@@ -17,6 +18,7 @@ class RailRule {
       judge_places(h);
       judge_missing(h);
     }
+    for (const auto& [where, hosts] : whole_units_) missing_in_unit(where.second, hosts);
   }
 
  private:
@@ -96,8 +98,13 @@ class RailRule {
     const auto there = std::count_if(family.slots.begin(), family.slots.end(), [&](const std::string& slot) { return has.contains(slot); });
     for (size_t s = 0; s < family.slots.size(); ++s) {
       const std::string& slot = family.slots[s];
-      if (has.contains(slot) || is_planned(host.name, slot) || !is_usual(host.family, slot)) continue;
+      if (has.contains(slot) || is_planned(host.name, slot)) continue;
       const auto meant = rails_.meant.find({host.unit, {host.family, slot}});
+      if (meant == rails_.meant.end() && is_unit_without(h, slot)) {
+        whole_units_[{host.unit, s}].push_back(h);
+        continue;
+      }
+      if (!is_usual(host.family, slot)) continue;
       const std::string nic = fmt::format("{} {}", host.name, slot);
       std::vector<std::string> where;
       if (meant != rails_.meant.end()) where.push_back(wanted(h, meant->second));
@@ -106,8 +113,35 @@ class RailRule {
                             where.empty() ? fmt::format(", nor is a leaf of rail {} in its unit", s) : ", it belongs in " + where[0]),
                 {meant == rails_.meant.end() ? fmt::format("{} hosts that name their NICs alike have {}", having(host.family, slot), slot)
                                              : votes(h, slot, meant->second)},
-                {});
+                {}, {static_cast<int>(s)});
     }
+  }
+
+  // Nobody in the unit has it, half of the family or more has it elsewhere: a leaf is gone, not many cables.
+  bool is_unit_without(size_t h, const std::string& slot) {
+    const int unit = rails_.hosts[h].unit, family = rails_.hosts[h].family;
+    if (unit < 0 || having(family, slot) * 2 < family_size_[family]) return false;
+    if (hosts_having_.empty()) {
+      for (const NicPlace& nic : rails_.nics) ++hosts_having_[{rails_.hosts[nic.host].unit, {rails_.hosts[nic.host].family, nic.slot}}];
+      for (const HostPlace& host : rails_.hosts) ++hosts_of_unit_[{host.unit, host.family}];
+    }
+    return hosts_of_unit_[{unit, family}] > 1 && !hosts_having_.contains({unit, {family, slot}});
+  }
+
+  void missing_in_unit(size_t rail, const std::vector<size_t>& hosts) {
+    const HostPlace& one = rails_.hosts[hosts[0]];
+    const std::string& slot = rails_.families[static_cast<size_t>(one.family)].slots[rail];
+    std::vector<std::string> nics;
+    for (const size_t h : hosts) nics.push_back(fmt::format("{} {}", rails_.hosts[h].name, slot));
+    std::sort(nics.begin(), nics.end(), model::natural_less);
+    std::string text = fmt::format("the {} hosts of unit {} have no rail {}: {} to {} are not there, nor is a leaf of that rail", nics.size(), one.unit, rail,
+                                   nics.front(), nics.back());
+    if (!is_usual(one.family, slot)) {  // as many have it as have not: which of both is right nobody can tell
+      with_.out.notes.push_back(text + fmt::format("; {} hosts of other units have one: a leaf is gone, or these are built so", having(one.family, slot)));
+      return;
+    }
+    std::vector<std::string> evidence{fmt::format("{} hosts of other units, that name their NICs alike, have {}", having(one.family, slot), slot)};
+    with_.add(FindingKind::kMissingLink, std::move(nics), {}, std::move(text), std::move(evidence), {}, {static_cast<int>(rail)});
   }
 
   // Hosts of the same family beside this one.
@@ -144,6 +178,9 @@ class RailRule {
   const Rails& rails_;
   std::map<std::pair<int, std::pair<int, std::string>>, std::map<size_t, size_t>> votes_;  // as Rails::meant
   std::map<int, size_t> family_size_;
+  std::map<std::pair<int, size_t>, std::vector<size_t>> whole_units_;  // hosts by unit and the place of the slot that all lack
+  std::map<std::pair<int, std::pair<int, std::string>>, size_t> hosts_having_;  // as votes_, whatever the leaf
+  std::map<std::pair<int, int>, size_t> hosts_of_unit_;  // of a family
   std::map<std::pair<int, std::string>, size_t> slot_count_;
   std::set<std::string> planned_;
 };

@@ -16,11 +16,11 @@ class PairRule {
   void run() {
     gather();
     fewer();
-    if (peers_.size() <= kMostSwitches) none();
+    none();
   }
 
  private:
-  static constexpr size_t kMostSwitches = 2048;  // the second look compares every two that share a peer
+  static constexpr size_t kMostSteps = 20'000'000;  // the second look compares every two that share a peer
 
   void gather() {
     for (const MapLink& link : map_.links) {
@@ -29,16 +29,25 @@ class PairRule {
       peers_[a][b].push_back(link.a);
       peers_[b][a].push_back(link.b);
     }
+    for (const auto& [a, pairs] : peers_) {
+      for (const auto& [b, ports] : pairs) ++counts_[{a, has_hosts(b)}][ports.size()];
+    }
   }
 
   // What most of a's pairs with switches of b's level have; the levels are those that carry hosts and those that do not.
   std::optional<uint64_t> usual_count(size_t a, size_t b) const {
-    std::vector<uint64_t> counts;
-    const bool b_has_hosts = has_hosts(b);
-    for (const auto& [peer, ports] : peers_.at(a)) {
-      if (peer != b && has_hosts(peer) == b_has_hosts) counts.push_back(ports.size());
+    const auto pair = peers_.at(a).find(b);
+    const uint64_t own = pair == peers_.at(a).end() ? 0 : pair->second.size();
+    const auto counts = counts_.find({a, has_hosts(b)});
+    if (counts == counts_.end()) return {};
+    size_t all = 0;
+    for (const auto& [count, n] : counts->second) all += n;
+    if (own > 0) --all;  // the pair itself has no vote
+    for (const auto& [count, n] : counts->second) {
+      const size_t others = count == own ? n - 1 : n;
+      if (others * 2 > all && others >= 2) return count;
     }
-    return most_common(counts, 2);
+    return {};
   }
 
   bool has_hosts(size_t device) const { return with_.rails.of_device[device].unit >= 0; }
@@ -97,10 +106,40 @@ class PairRule {
     return out;
   }
 
+  // What tells switches of one make-up: whether they carry hosts, and their peers.
+  std::vector<size_t> make_up(size_t a) const {
+    std::vector<size_t> out{has_hosts(a) ? size_t{1} : size_t{0}};
+    for (const auto& [b, ports] : peers_.at(a)) out.push_back(b);
+    return out;
+  }
+
+  // Switches that may lack a peer, and what it takes to look: not those of which so many have one make-up that no peer beyond it
+  // can be one of three quarters of the twins. A twin shares three quarters of the peers, so there are few of them.
+  std::vector<size_t> odd_ones(size_t* steps) const {
+    std::map<std::vector<size_t>, size_t> alike;
+    for (const auto& [a, pairs] : peers_) ++alike[make_up(a)];
+    std::vector<size_t> out;
+    for (const auto& [a, pairs] : peers_) {
+      size_t ends = 0;
+      for (const auto& [b, ports] : pairs) ends += peers_.at(b).size() - 1;
+      const size_t most_twins = ends * 4 / (3 * pairs.size());
+      if (pairs.size() >= 4 && (alike[make_up(a)] - 1) * 4 > most_twins) continue;
+      out.push_back(a);
+      *steps += ends;
+    }
+    return out;
+  }
+
   // Two switches without any cable between them though the twins of each have one.
   void none() {
+    size_t steps = 0;
+    const std::vector<size_t> odd = odd_ones(&steps);
+    if (steps > kMostSteps) {
+      with_.out.notes.push_back(fmt::format("{} switches are wired in so many ways that pairs without any cable were not looked for", peers_.size()));
+      return;
+    }
     std::set<std::pair<size_t, size_t>> found;
-    for (const auto& [a, pairs] : peers_) {
+    for (const size_t a : odd) {
       for (const size_t b : lacking(a)) found.insert({a, b});
     }
     for (const auto& [a, b] : found) {
@@ -171,14 +210,22 @@ class PairRule {
       const auto found = peers_.at(from).find(to);
       if (found != peers_.at(from).end()) ports.insert(ports.end(), found->second.begin(), found->second.end());
     }
+    std::vector<std::string> evidence{fmt::format("most pairs of {} and most pairs of {} have {}", a_label, b_label, usual)};
+    for (const auto& [from, other] : {std::pair{a, b}, std::pair{b, a}}) {
+      for (const auto& [peer, more] : peers_.at(from)) {
+        if (peer == other || more.size() <= usual || has_hosts(peer) != has_hosts(other)) continue;
+        evidence.push_back(fmt::format("{} and {} have {}: a cable may be in the wrong switch", map_.devices[from].label, map_.devices[peer].label, more.size()));
+      }
+    }
     with_.add(FindingKind::kMissingSwitchLink, {a_label, b_label}, std::move(wanted),
-              fmt::format("{} and {} have {} of {} cables{}", a_label, b_label, have, usual, where),
-              {fmt::format("most pairs of {} and most pairs of {} have {}", a_label, b_label, usual)}, std::move(ports));
+              fmt::format("{} and {} have {} of {} cables{}", a_label, b_label, have, usual, where), std::move(evidence), std::move(ports),
+              {with_.rails.of_device[a].rail, with_.rails.of_device[b].rail});
   }
 
   Case& with_;
   const FabricMap& map_;
   std::map<size_t, std::map<size_t, std::vector<size_t>>> peers_;  // ports of the first device to the second
+  std::map<std::pair<size_t, bool>, std::map<uint64_t, size_t>> counts_;  // by device and its peers' level, how many have how many cables
 };
 
 }  // namespace

@@ -3,6 +3,7 @@
 #define RAILWITNESS_PROBES_FABRIC_RULES_H_
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -20,9 +21,11 @@ struct Case {
   std::set<size_t> placed;
   std::set<size_t> slow;  // links told as narrow or slow
   size_t left_out = 0;    // findings beyond kMaxFindings
+  std::map<size_t, int> rail_of_nic{};  // by port; where it belongs, not where it is
 
   void add(FindingKind kind, std::vector<std::string> components, std::vector<std::string> wanted, std::string text,
-           std::vector<std::string> evidence, std::vector<size_t> ports);
+           std::vector<std::string> evidence, std::vector<size_t> ports, std::set<int> rails = {});
+  std::set<int> rails_of(const std::vector<size_t>& ports);
   bool is_cable(const MapLink& link) const;  // between two devices, neither an aggregation node, and not gone
   bool is_switch(size_t port) const;
   std::string said_by(const std::vector<size_t>& sources) const;  // "ibnetdiscover, iblinkinfo"

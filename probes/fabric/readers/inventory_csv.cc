@@ -86,9 +86,9 @@ class Plan {
       by_place_ += 1;
       from = std::string(trim(field(row, columns_.rack) + " " + std::string(trim(place))));
     }
-    const size_t a = port(device(from, by_place ? model::DeviceKind::kNic : model::DeviceKind::kUnknown, row.line),
-                          from_port, row.line);
-    const size_t b = port(device(to, model::DeviceKind::kSwitch, row.line), to_port, row.line);
+    const size_t a = end(by_place ? End{from, from_port, {}} : end_of(from, from_port),
+                         by_place ? model::DeviceKind::kNic : model::DeviceKind::kUnknown, row.line);
+    const size_t b = end(end_of(to, to_port), model::DeviceKind::kSwitch, row.line);
     for (const size_t end : {a, b}) {
       if (!planned_.insert(end).second)
         remark(row.line,
@@ -112,6 +112,27 @@ class Plan {
     if (out_.remarks.size() < kMaxRemarks) out_.remarks.push_back({line, std::move(text)});
   }
 
+  // A host's NIC is "node-05 mlx5_4" with port "1", or "node-05" with port "mlx5_4" or "mlx5_4/1".
+  struct End {
+    std::string device, port;
+    HostAndNic nic;
+  };
+
+  static End end_of(const std::string& device, const std::string& port) {
+    if (HostAndNic said = host_and_nic_of(device); !said.nic.empty()) return {device, port, std::move(said)};
+    const size_t slash = port.find('/');
+    HostAndNic said = host_and_nic_of(fmt::format("{} {}", device, port.substr(0, slash)));
+    if (said.nic.empty()) return {device, port, {}};
+    return {fmt::format("{} {}", said.host, said.nic), slash == std::string::npos ? "1" : port.substr(slash + 1), std::move(said)};
+  }
+
+  size_t end(const End& of, model::DeviceKind kind, uint32_t line) {
+    const size_t at = device(of.device, of.nic.nic.empty() ? kind : model::DeviceKind::kNic, line);
+    out_.devices[at].host = of.nic.host;
+    out_.devices[at].nic = of.nic.nic;
+    return port(at, of.port, line);
+  }
+
   size_t device(const std::string& name, model::DeviceKind kind, uint32_t line) {
     const auto [known, is_new] = devices_.try_emplace(name, out_.devices.size());
     if (is_new) {
@@ -131,7 +152,8 @@ class Plan {
       added.label = label;
       added.line = line;
       std::string_view number = label;
-      if (take_prefix(number, "Port ")) added.number = static_cast<uint32_t>(number_of(number).value_or(0) & 0xFFFF);
+      take_prefix(number, "Port ");
+      added.number = static_cast<uint32_t>(number_of(number).value_or(0) & 0xFFFF);
     }
     return known->second;
   }

@@ -18,7 +18,9 @@
 
 namespace railwitness::fabric {
 
-// is_plan. Ports are labelled as the plan says ("Port 21", "Blade 1_Port 1/1"); "Port 21" has the number 21, too.
+// is_plan. Ports are labelled as the plan says ("Port 21", "Blade 1_Port 1/1"); "Port 21" and "21" have the number 21, too.
+// Hosts' NICs are named as InfiniBand describes them, by host and NIC: StartDevice "node-05 mlx5_4", StartPort "1"; or
+// "node-05" and "mlx5_4", or "mlx5_4/1".
 absl::StatusOr<model::FabricFacts> read_inventory_csv(std::string_view file_name, std::string_view bytes);
 
 }  // namespace railwitness::fabric

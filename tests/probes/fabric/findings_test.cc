@@ -8,6 +8,7 @@
 namespace railwitness::fabric {
 namespace {
 
+using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -53,6 +54,46 @@ TEST(Findings, AHostThatLacksARailOfItsTwinsIsNamedWithItsPlace) {
   EXPECT_THAT(judgement.findings[0].wanted, ElementsAre("leaf-r4:7"));
 }
 
+TEST(Findings, ALeafThatIsGoneIsOneFindingOfAllItsHosts) {
+  HandFabric fabric = whole_fabric({4, 3, 4, 2, {0, 3, 4, 5}});
+  for (uint32_t port = 1; port <= 40; ++port) fabric.cut("leaf-u2-r3", port);
+  const Judgement judgement = judged({fabric.facts});
+  ASSERT_THAT(told(judgement), ElementsAre("missing-link: node-01u2 mlx5_4, node-02u2 mlx5_4, node-03u2 mlx5_4, node-04u2 mlx5_4"));
+  EXPECT_THAT(judgement.findings[0].rails, ElementsAre(2));
+  EXPECT_THAT(judgement.findings[0].text, HasSubstr("the 4 hosts of unit 1 have no rail 2: node-01u2 mlx5_4 to node-04u2 mlx5_4 are not there"));
+}
+
+// Rails with spines of their own: the plane of the leaf that is gone lacks nothing else.
+TEST(Findings, APlaneThatLacksALeafWhichIsToldIsNoFurtherFinding) {
+  HandFabric fabric = whole_fabric({4, 3, 0, 2, {0, 3, 4}});
+  for (uint32_t rail = 1; rail <= 3; ++rail) {
+    for (uint32_t unit = 1; unit <= 3; ++unit) {
+      for (uint32_t s = 1; s <= 4; ++s) fabric.link(fmt::format("leaf-u{}-r{}", unit, rail), 32 + s, fmt::format("spine-{}-{}", rail, s), unit);
+    }
+  }
+  EXPECT_THAT(told(judged({fabric.facts})), IsEmpty());
+  for (uint32_t port = 1; port <= 40; ++port) fabric.cut("leaf-u2-r3", port);
+  EXPECT_THAT(told(judged({fabric.facts})), ElementsAre(HasSubstr("missing-link: node-01u2 mlx5_4")));
+}
+
+// As it would be where one unit was built with a NIC more.
+TEST(Findings, ALeafThatOneOfTwoUnitsHasNotIsANote) {
+  HandFabric fabric = whole_fabric({4, 2, 4, 2, {0, 3, 4, 5}});
+  for (uint32_t port = 1; port <= 40; ++port) fabric.cut("leaf-u2-r3", port);
+  const Judgement judgement = judged({fabric.facts});
+  EXPECT_THAT(told(judgement), IsEmpty());
+  EXPECT_THAT(judgement.notes, ElementsAre(HasSubstr("the 4 hosts of unit 1 have no rail 2")));
+}
+
+TEST(Findings, ACableInTheWrongSpineIsTheEvidenceOfTheMissingOne) {
+  HandFabric fabric = whole_fabric();
+  fabric.cut("leaf-r4", 35);                  // to spine-2
+  fabric.link("leaf-r4", 35, "spine-3", 40);  // and is in spine-3
+  const Judgement judgement = judged({fabric.facts});
+  ASSERT_THAT(told(judgement), ElementsAre("missing-switch-link: leaf-r4, spine-2"));
+  EXPECT_THAT(judgement.findings[0].evidence, Contains("leaf-r4 and spine-3 have 3: a cable may be in the wrong switch"));
+}
+
 TEST(Findings, AHostOfAnotherKindLacksNothing) {
   HandFabric fabric = whole_fabric({8, 1, 4, 2, {0, 1, 2, 3, 6, 7, 8, 9}});
   fabric.link("mgmt-01 mlx5_1", 1, "leaf-r5", 20);
@@ -73,6 +114,13 @@ TEST(Findings, TwoSwitchesWithoutAnyCableAreToldWhereTheirTwinsHaveOne) {
   HandFabric fabric = whole_fabric();
   fabric.cut("leaf-r4", 35), fabric.cut("leaf-r4", 36);
   EXPECT_THAT(told(judged({fabric.facts})), ElementsAre("missing-switch-link: leaf-r4, spine-2"));
+}
+
+// 2110 switches; more than 2048 were not compared before.
+TEST(Findings, TwoSwitchesWithoutAnyCableAreToldInALargeFabricToo) {
+  HandFabric fabric = whole_fabric({2, 260, 30, 1, {0, 3, 4, 5, 6, 7, 8, 9}});
+  fabric.cut("leaf-u7-r4", 40);  // to spine-8
+  EXPECT_THAT(told(judged({fabric.facts})), ElementsAre("missing-switch-link: leaf-u7-r4, spine-8"));
 }
 
 TEST(Findings, SwitchesInARingLackNothing) {
@@ -101,6 +149,34 @@ TEST(Findings, ASplitPortOfTwoLanesAmongItsLikeIsWhole) {
   HandFabric fabric = whole_fabric();
   for (model::FabricPort& port : fabric.facts.ports) port.lanes = 2;
   EXPECT_THAT(told(judged({fabric.facts})), IsEmpty());
+}
+
+TEST(Findings, WhatMostCablesCouldBeIsNoFaultOfEachAndIsNoted) {
+  HandFabric fabric = whole_fabric();
+  for (model::FabricPort& port : fabric.facts.ports) port.could_be_lanes = 12, port.could_be_lane_mbps = 212'500;
+  fabric.at("node-02 mlx5_0", 1).lanes = fabric.at("leaf-r1", 2).lanes = 2;
+  const Judgement judgement = judged({fabric.facts});
+  ASSERT_THAT(told(judgement), ElementsAre("narrow: leaf-r1:2, node-02 mlx5_0"));
+  EXPECT_THAT(judgement.findings[0].text, HasSubstr("runs at 2xNDR, 4xNDR is usual"));
+  EXPECT_THAT(judgement.notes, Contains(HasSubstr("most cables could be wider (64) or faster (64)")));
+}
+
+TEST(Findings, ACableThatCouldBeMoreThanItsTwinsIsOneWithoutAMajority) {
+  HandFabric fabric = whole_fabric();
+  for (model::FabricPort* port : {&fabric.at("node-02 mlx5_0", 1), &fabric.at("leaf-r1", 2)}) port->could_be_lane_mbps = 212'500;
+  EXPECT_THAT(told(judged({fabric.facts})), ElementsAre("slow: leaf-r1:2, node-02 mlx5_0"));
+}
+
+TEST(Findings, EachSaysTheRailsThatItTakesANicFrom) {
+  HandFabric fabric = whole_fabric();
+  fabric.move("node-05 mlx5_5", "leaf-r2", 20);             // rail 3
+  fabric.cut("node-07 mlx5_0", 1);                          // rail 0
+  fabric.cut("leaf-r4", 35), fabric.cut("leaf-r4", 36);     // rail 3
+  fabric.at("leaf-r2", 4).counters["SymbolErrorCounter"] = {912, false};  // rail 1
+  std::map<std::string, std::vector<int>> rails;
+  for (const Finding& finding : judged({fabric.facts}).findings) rails[std::string(word(finding.kind))] = finding.rails;
+  EXPECT_EQ(rails, (std::map<std::string, std::vector<int>>{
+                       {"wrong-leaf", {3}}, {"missing-link", {0}}, {"missing-switch-link", {3}}, {"cable-errors", {1}}}));
 }
 
 TEST(Findings, EndsThatDisagreeAreToldAndNotChosenBetween) {

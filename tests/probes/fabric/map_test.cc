@@ -46,6 +46,19 @@ TEST(Map, APortsGuidIsEnoughToMeet) {
   EXPECT_THAT(build_map({with.facts, without.facts}).devices, SizeIs(with.facts.devices.size()));
 }
 
+TEST(Map, ANicThatWasAskedByItsPortsGuidAloneIsThatNic) {
+  HandFabric fabric = whole_fabric(), asked;
+  fabric.at("node-02 mlx5_3", 1).guid = "0002c90300010201";
+  asked.facts.source = {"perfquery", "0x0002c90300010201.out", 1, {}};  // the older one
+  asked.at("", 1).counters["PortRcvErrors"] = {120, false};
+  asked.facts.devices[0] = {};
+  asked.facts.devices[0].guid = "0002c90300010201";
+  const FabricMap map = build_map({fabric.facts, asked.facts});
+  EXPECT_THAT(map.devices, SizeIs(fabric.facts.devices.size()));
+  for (const MapDevice& device : map.devices) EXPECT_NE(device.guid, "0002c90300010201") << "a port's GUID for the device's";
+  EXPECT_THAT(told(judge(map, find_rails(map))), ElementsAre("cable-errors: leaf-r2:2, node-02 mlx5_3"));
+}
+
 TEST(Map, FactoryNamesJoinNobody) {
   model::FabricFacts facts;
   for (int i = 0; i < 3; ++i) facts.devices.emplace_back().name = "MT4129 ConnectX7   Mellanox Technologies";
@@ -123,6 +136,71 @@ TEST(Picture, WhatSourcesSayIsEscaped) {
   EXPECT_THAT(page, Not(HasSubstr("<img")));
   EXPECT_THAT(page, Not(HasSubstr("\x1b")));
   EXPECT_THAT(page, HasSubstr("&lt;script&gt;"));
+}
+
+// A viewer of SVG refuses the whole picture for one such byte. Names are what devices say of themselves.
+TEST(Picture, BytesThatAreNoTextAreReplacedAndCharactersStayWhole) {
+  const std::string put = "\xEF\xBF\xBD";
+  for (const auto& [said, shown] : std::vector<std::pair<std::string, std::string>>{
+           {"h\xC3\xA9st \xE2\x82\xAC \xF0\x9F\x98\x80", "h\xC3\xA9st \xE2\x82\xAC \xF0\x9F\x98\x80"},
+           {"a\xFF" "b", "a" + put + "b"},
+           {"\xE2\x82" "af", put + put + "af"},             // cut short
+           {"\xC0\x80\xE0\x80\x80", put + put + put + put + put},  // longer than it need be
+           {"\xED\xA0\x80", put + put + put},             // half of a pair
+           {"\xEF\xBF\xBE\xEF\xBF\xBF", put + put + put + put + put + put},  // no XML may have these
+           {"\xF4\x90\x80\x80", put + put + put + put},    // beyond the last
+           {"end\xE2\x82", "end" + put + put}}) {
+    EXPECT_EQ(escaped(said), shown);
+  }
+}
+
+TEST(Picture, ALongNameIsNotCutInsideACharacter) {
+  HandFabric fabric = whole_fabric();
+  for (model::FabricDevice& device : fabric.facts.devices) {
+    if (device.host == "node-07") device.host = "r\xC3\xA9gal-\xC3\xA9\xC3\xA9-123456789-abcde", device.name = device.host + " " + device.nic;
+  }
+  const FabricMap map = build_map({fabric.facts});
+  const Rails rails = find_rails(map);
+  const std::string svg = picture_svg(map, rails, judge(map, rails));
+  EXPECT_THAT(svg, HasSubstr("...-123456789-abcde<"));
+  EXPECT_THAT(svg, Not(HasSubstr("\xEF\xBF\xBD")));
+}
+
+TEST(Picture, ThePageHasTheRailOfEveryFindingAsTheRowsOfThePictureAreRails) {
+  HandFabric fabric = whole_fabric();
+  fabric.cut("node-07 mlx5_5", 1);
+  const FabricMap map = build_map({fabric.facts});
+  const Rails rails = find_rails(map);
+  EXPECT_THAT(picture_html(map, rails, judge(map, rails)), HasSubstr("<td>missing-link<td>3<td>node-07 "));
+}
+
+TEST(Picture, ASmallFabricHasASmallPicture) {
+  const auto width_of = [](const HandFabric& fabric) {
+    const FabricMap map = build_map({fabric.facts});
+    const Rails rails = find_rails(map);
+    const std::string svg = picture_svg(map, rails, judge(map, rails));
+    return std::stoi(svg.substr(svg.find("width=\"") + 7));
+  };
+  EXPECT_LT(width_of(whole_fabric()), 800);
+  const int large = width_of(whole_fabric({36, 4, 4, 2, {0, 3, 4, 5}}));
+  EXPECT_GT(large, 1200);
+  EXPECT_LE(large, 1480);
+}
+
+// librsvg and Inkscape know no variables and drew all in black.
+TEST(Picture, EveryColourIsToldWithoutVariablesToo) {
+  const FabricMap map = build_map({whole_fabric().facts});
+  const Rails rails = find_rails(map);
+  const std::string svg = picture_svg(map, rails, judge(map, rails));
+  size_t seen = 0;
+  for (const std::string property : {"fill:", "stroke:"}) {
+    for (size_t at = svg.find(property + "var("); at != std::string::npos; at = svg.find(property + "var(", at + 1)) {
+      EXPECT_EQ(svg.substr(at - property.size() - 8, property.size() + 1), property + "#") << svg.substr(at - 20, 50);
+      ++seen;
+    }
+  }
+  EXPECT_GE(seen, 10u);
+  EXPECT_NE(svg.find("8 hosts, 32 NICs, 8 switches"), std::string::npos) << "no heading";
 }
 
 TEST(Picture, AMissingNicHasALetterAndAColour) {

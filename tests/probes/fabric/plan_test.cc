@@ -51,6 +51,22 @@ TEST(Plan, ThePortOfTheRightLeafCanBeAnother) {
   EXPECT_THAT(told(judged({fabric.facts})), IsEmpty());
 }
 
+TEST(Plan, NicsOfOnePortAreNamedAsWithoutAPlanWhateverItCallsThePort) {
+  for (const char* label : {"1", "Port 1"}) {
+    HandFabric fabric = whole_fabric(), as_planned = whole_fabric();
+    fabric.move("node-05 mlx5_5", "leaf-r4", 20);
+    as_planned.at("node-05 mlx5_5", 1).label = label;
+    EXPECT_THAT(told(judged({fabric.facts, plan_of(as_planned)})), ElementsAre("wrong-port: node-05 mlx5_5, leaf-r4:20")) << label;
+  }
+}
+
+TEST(Plan, NamesThatNoSourceHasAreNotedAsTheirCablesAreNotCompared) {
+  HandFabric other = whole_fabric();
+  for (model::FabricDevice& device : other.facts.devices) device.name = "rack " + device.name, device.host.clear(), device.nic.clear();
+  EXPECT_THAT(judged({whole_fabric().facts, plan_of(other)}).notes, ElementsAre(testing::HasSubstr("40 of the plan's 40 devices are in no source")));
+  EXPECT_THAT(judged({whole_fabric().facts, plan_of(whole_fabric())}).notes, IsEmpty());
+}
+
 TEST(Plan, AHostThatNobodySawIsOneFinding) {
   HandFabric fabric = whole_fabric({7, 1, 4, 2, {0, 3, 4, 5}});
   EXPECT_THAT(told(judged({fabric.facts, plan_of(whole_fabric())})), ElementsAre("missing-link: node-08"));

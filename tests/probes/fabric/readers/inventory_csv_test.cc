@@ -43,6 +43,17 @@ TEST(InventoryCsv, DevicesThatAreNamedByTheirPlaceAreToldAndNoHostIsInvented) {
   EXPECT_NE(facts->remarks.at(0).text.find("no host name is in this plan"), std::string::npos);
 }
 
+TEST(InventoryCsv, NicsAreNamedByHostAndNicInEitherColumn) {
+  const auto facts = read_inventory_csv(
+      "p", "StartDevice,StartPort,EndDevice,EndPort\nn1 mlx5_4,1,leaf,7\nn1,mlx5_5,leaf,8\nn2,HCA-3/2,leaf,Port 9\n");
+  ASSERT_TRUE(facts.ok()) << facts.status();
+  EXPECT_EQ(cables(*facts), "n1 mlx5_4 1>leaf 7 line 2; n1 mlx5_5 1>leaf 8 line 3; n2 HCA-3 2>leaf Port 9 line 4; ");
+  for (const model::FabricDevice& device : facts->devices) EXPECT_EQ(device.kind == model::DeviceKind::kNic, !device.nic.empty()) << device.name;
+  EXPECT_EQ(facts->devices[0].host + "/" + facts->devices[0].nic, "n1/mlx5_4");
+  EXPECT_EQ(facts->ports[4].number, 2u);  // of HCA-3
+  EXPECT_EQ(facts->ports[1].number, 7u);
+}
+
 TEST(InventoryCsv, PortsPlannedTwiceAndHalfRowsAreTold) {
   const auto facts = read_inventory_csv(
       "p", "StartDevice,StartPort,EndDevice,EndPort\na,1,b,1\nc,1,b,1\nd,,,\n\"two\nlines\",1,e,1\nf,1,a,1\n");
