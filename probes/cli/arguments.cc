@@ -21,7 +21,7 @@ constexpr char kAbout[] =
     "Says which rank, cable, NIC or switch a stalled collective waits for, and on which evidence.";
 constexpr char kExits[] =
     "Exit status: 0 done and nothing found, 1 something was found (incident, bad check, misspelt variable, rank without\n"
-    "us), 2 wrong usage, 3 cannot start or reach, 4 nothing found, but too little heard (correlate --once).";
+    "us, bad rail), 2 wrong usage, 3 cannot start or reach, 4 nothing found, but too little heard (correlate --once, probe).";
 
 std::string footer(const std::string& about, const std::string& lines) {
   return about + (about.empty() ? "" : "\n\n") + "Examples:\n" + lines + "\n" + kExits;
@@ -179,11 +179,40 @@ void add_ports(CLI::App& app, PortsOptions& options) {
                     "  railwitness ports node-03 --state /var/lib/railwitness/fabric.json\n"));
 }
 
-// Empty if the word is a subcommand or an option.
-std::string unknown_word(const CLI::App& app, const std::string& word) {
+CLI::App* add_probe(CLI::App& app, ProbeOptions& options) {
+  app.require_subcommand(1);
+  app.footer(footer("Asks for active probes now, instead of waiting for a fault.",
+                    "  railwitness probe rail node-03 node-07 --nats nats://10.0.0.1:4222\n"
+                    "  railwitness probe rail --help\n"));
+  CLI::App* rail = app.add_subcommand("rail", "each rail between two nodes, both ways");
+  rail->add_option("A", options.a, "name of a node, as its sidecar has it")->required();
+  rail->add_option("B", options.b, "name of another")->required();
+  rail->add_option("--rail", options.rails, "this rail alone, by its number (RAIL of `railwitness ls`); may be given several times")
+      ->check(number(0, 1023, "the number of a rail from 0 to 1023", "0 to 1023"))
+      ->delimiter(',')
+      ->allow_extra_args(false);  // else `--rail 4 A B` takes the nodes for rails
+  rail->add_option("--rounds", options.rounds, "how often each rail is asked")
+      ->check(number(1, 100, "a whole number of rounds from 1 to 100", "1 to 100"))
+      ->capture_default_str();
+  add_knob(*rail, "--nats", options.nats_url, "RAILWITNESS_NATS")->capture_default_str();
+  rail->add_flag("--json", options.json, "one JSON object instead of a table");
+  rail->footer(footer(
+      "Asks the sidecars of two nodes over the bus to ping each other along every rail that both have, over verbs, or UDP\n"
+      "where a rail is an interface, and says which rail is bad: `no answer`, `lossy`, or `slow` (5 times the round trip of\n"
+      "the other rails and 20 us more; of 3 rails and more). `unknown` is neither good nor bad.\n"
+      "Traffic: a round is 3 messages of 160 bytes and their answers for each rail and direction, 0.7 s apart from the next\n"
+      "(more than 16 rails: further apart); with --rounds 5 that is 10 kB a rail. 64 rails at most.",
+      "  railwitness probe rail node-03 node-07 --nats nats://10.0.0.1:4222\n"
+      "  railwitness probe rail node-03 node-07 --rail 4 --rounds 50\n"
+      "  railwitness probe rail node-03 node-07 --json | jq -r '.rails[] | select(.verdict != \"good\") | .rail'\n"));
+  return rail;
+}
+
+// Empty if the word is a subcommand or an option of `app`, which goes by `name`.
+std::string unknown_word(const CLI::App& app, const std::string& whole_name, const std::string& word) {
   if (word.empty() || word == "-h" || word == "--help" || word == "--version") return {};
   if (word[0] == '-') {
-    return fmt::format("railwitness: there is no option '{}' before a command; see railwitness --help\n", word);
+    return fmt::format("{0}: there is no option '{1}' before a command; see {0} --help\n", whole_name, word);
   }
   std::string nearest;
   size_t least = 3;  // more than two wrong letters are another word
@@ -196,18 +225,34 @@ std::string unknown_word(const CLI::App& app, const std::string& word) {
       nearest = name;
     }
   }
-  return fmt::format("railwitness: there is no command '{}'{}; see railwitness --help\n", word,
+  return fmt::format("{0}: there is no command '{1}'{2}; see {0} --help\n", whole_name, word,
                      nearest.empty() ? "" : fmt::format(" (maybe: {}?)", nearest));
 }
 
+// What is wrong with the word after `probe`, if that is the command; empty: nothing.
+std::string wrong_probe(const CLI::App& app, const std::vector<std::string>& arguments) {
+  if (arguments[0] != app.get_name()) return {};
+  if (arguments.size() == 1) return "railwitness probe: what to probe is missing: rail; see railwitness probe --help\n";
+  return unknown_word(app, "railwitness probe", arguments[1]);
+}
+
+std::string whole_name(const CLI::App& app) {
+  return app.get_parent() == nullptr ? app.get_name() : whole_name(*app.get_parent()) + " " + app.get_name();
+}
+
 // Which command, what is wrong with its words, and where its help is.
-Answer wrong_usage(const CLI::App& app, const CLI::App* sub, const CLI::ParseError& error) {
-  const std::string command = sub == nullptr ? app.get_name() : app.get_name() + " " + sub->get_name();
+Answer wrong_usage(const CLI::App& app, const CLI::ParseError& error) {
+  const std::string command = whole_name(app);
   std::string text = error.what();
   if (error.get_name() == "ArgumentMismatch" && text.find("required") != std::string::npos) {
     text = text.substr(0, text.find(": ")) + ": a value is missing";  // CLI11 counts: "--pid: 1 required INT missing"
   }
   return {kExitUsage, "", fmt::format("{}: {}; see {} --help\n", command, text, command)};
+}
+
+Command checked(ProbeOptions probe) {
+  if (probe.a != probe.b) return probe;
+  return Answer{kExitUsage, "", fmt::format("railwitness probe rail: {} is given twice; two nodes are meant\n", probe.a)};
 }
 
 struct WrongVariable {
@@ -244,6 +289,7 @@ Command parse_arguments(const std::vector<std::string>& arguments) {
   doctor.lldp_command = sidecar.lldp_command;
   FabricOptions fabric;
   PortsOptions ports;
+  ProbeOptions probe;
   VersionOptions version;
   CLI::App* sidecar_app = app.add_subcommand("sidecar", "the daemon of a node");
   CLI::App* correlate_app = app.add_subcommand("correlate", "the word of the whole cluster");
@@ -252,6 +298,7 @@ Command parse_arguments(const std::vector<std::string>& arguments) {
   CLI::App* doctor_app = app.add_subcommand("doctor", "what works on this host; what a job's log says of the plugin");
   CLI::App* fabric_app = app.add_subcommand("fabric", "what is wrong with the fabric, from files of tools and a plan");
   CLI::App* ports_app = app.add_subcommand("ports", "which NIC is plugged into which switch port");
+  CLI::App* probe_app = app.add_subcommand("probe", "whether the rails between two nodes carry anything");
   CLI::App* version_app = app.add_subcommand("version", "which version this is");
   app.footer(footer("",
                     "  railwitness sidecar --nats nats://10.0.0.1:4222\n"
@@ -263,10 +310,12 @@ Command parse_arguments(const std::vector<std::string>& arguments) {
   app.require_subcommand(1);
   if (arguments.empty()) {
     return Answer{kExitUsage, "",
-                  "railwitness: a command is missing: sidecar, correlate, ls, env, doctor, fabric, ports or version; see railwitness "
+                  "railwitness: a command is missing: sidecar, correlate, ls, env, doctor, fabric, ports, probe or version; see railwitness "
                   "--help\n"};
   }
-  if (std::string error = unknown_word(app, arguments[0]); !error.empty()) return Answer{kExitUsage, "", error};
+  if (std::string error = unknown_word(app, "railwitness", arguments[0]); !error.empty()) return Answer{kExitUsage, "", error};
+  CLI::App* rail_app = add_probe(*probe_app, probe);
+  if (std::string error = wrong_probe(*probe_app, arguments); !error.empty()) return Answer{kExitUsage, "", error};
   add_sidecar(*sidecar_app, sidecar, no_pings);
   add_correlate(*correlate_app, correlate);
   add_ls(*ls_app, ls);
@@ -280,9 +329,11 @@ Command parse_arguments(const std::vector<std::string>& arguments) {
   // CLI11 reads and checks the variables of every subcommand. A wrong one is the matter of who reads it, and of `env`.
   CLI::App* asked = nullptr;
   for (CLI::App* sub : app.get_subcommands([](const CLI::App*) { return true; })) {
-    if (sub->get_name() == arguments[0]) asked = sub;
-    if (asked == sub) continue;
-    for (CLI::Option* option : sub->get_options()) option->envname("");
+    const bool is_asked = sub->get_name() == arguments[0];
+    if (is_asked) asked = sub == probe_app ? rail_app : sub;
+    CLI::App* reads_variables = sub == probe_app ? rail_app : sub;
+    if (is_asked) continue;
+    for (CLI::Option* option : reads_variables->get_options()) option->envname("");
   }
   std::vector<WrongVariable> wrong;
   if (asked != nullptr && asked != doctor_app) wrong = take_wrong_variables(*asked);  // the doctor has rows for them
@@ -290,12 +341,12 @@ Command parse_arguments(const std::vector<std::string>& arguments) {
     app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));  // CLI11 takes them from the back
   } catch (const CLI::ParseError& error) {
     std::ostringstream out, err;
-    if (app.exit(error, out, err) != 0) return wrong_usage(app, asked, error);
+    if (app.exit(error, out, err) != 0) return wrong_usage(asked == nullptr ? app : *asked, error);
     return Answer{kExitOk, out.str(), ""};
   }
   for (const WrongVariable& variable : wrong) {
     if (variable.option->count() > 0) continue;  // what is typed wins
-    return Answer{kExitUsage, "", fmt::format("railwitness {}: {}\n", asked->get_name(), variable.problem)};
+    return Answer{kExitUsage, "", fmt::format("{}: {}\n", whole_name(*asked), variable.problem)};
   }
   if (sidecar_app->parsed()) {
     // CLI11 takes an empty variable for none; here empty has a meaning.
@@ -310,6 +361,7 @@ Command parse_arguments(const std::vector<std::string>& arguments) {
   if (doctor_app->parsed()) return doctor;
   if (fabric_app->parsed()) return fabric;
   if (ports_app->parsed()) return ports;
+  if (rail_app->parsed()) return checked(std::move(probe));
   return version;
 }
 

@@ -11,6 +11,7 @@
 #include "probes/cli/env.h"
 #include "probes/cli/fabric.h"
 #include "probes/cli/ls.h"
+#include "probes/cli/probe.h"
 #include "probes/sidecar/sidecar.h"
 
 namespace railwitness::cli {
@@ -30,7 +31,7 @@ struct Answer {
 };
 
 using Command = std::variant<Answer, sidecar::Options, CorrelateOptions, LsOptions, EnvOptions, DoctorOptions,
-                             FabricOptions, PortsOptions, VersionOptions>;
+                             FabricOptions, PortsOptions, ProbeOptions, VersionOptions>;
 
 // `arguments` without the program's name. Environment variables fill what the command line does not say.
 Command parse_arguments(const std::vector<std::string>& arguments);

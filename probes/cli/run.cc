@@ -15,6 +15,7 @@
 #include "probes/cli/env.h"
 #include "probes/cli/fabric.h"
 #include "probes/cli/ls.h"
+#include "probes/cli/probe.h"
 #include "probes/cli/variables.h"
 #include "probes/sidecar/sidecar.h"
 #include "railwitness/abi/segment.h"
@@ -36,9 +37,10 @@ void install_handlers() {
   sigaction(SIGTERM, &action, nullptr);
 }
 
-// Those that run until they are told to stop; the others simply end.
-bool is_daemon(const Command& command) {
-  return std::holds_alternative<sidecar::Options>(command) || std::holds_alternative<CorrelateOptions>(command);
+// Those that end in order when they are told to stop; the others simply end.
+bool ends_in_order(const Command& command) {
+  return std::holds_alternative<sidecar::Options>(command) || std::holds_alternative<CorrelateOptions>(command) ||
+         std::holds_alternative<ProbeOptions>(command);
 }
 
 // Where one of the standard descriptors is closed, the next socket or file would get its number, and our lines. Opened the
@@ -73,6 +75,7 @@ struct Runner {
   int operator()(const DoctorOptions& options) { return (*this)(run_doctor(options)); }
   int operator()(const FabricOptions& options) { return (*this)(run_fabric(options)); }
   int operator()(const PortsOptions& options) { return (*this)(run_ports(options)); }
+  int operator()(const ProbeOptions& options) const { return run_probe(options, Streams{}, should_stop); }
   int operator()(const VersionOptions& options) const {
     if (options.json) {
       fmt::print("{{\"version\":\"{}\",\"segment_major\":{},\"segment_minor\":{}}}\n", RAILWITNESS_VERSION,
@@ -105,7 +108,7 @@ int run(const std::vector<std::string>& arguments) {
   hold_standard_descriptors();
   signal(SIGPIPE, SIG_IGN);  // a reader that goes away is seen by the write
   const Command command = parse_arguments(arguments);
-  if (is_daemon(command)) install_handlers();
+  if (ends_in_order(command)) install_handlers();
   if (!tells_variables(command)) warn_of_variables(arguments[0]);
   Runner runner;
   const int code = std::visit(runner, command);

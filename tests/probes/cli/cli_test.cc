@@ -61,7 +61,7 @@ TEST(Arguments, WrongUsageIsTwo) {
 
 TEST(Arguments, WrongUsageNamesTheCommandTheWordAndTheHelp) {
   const std::vector<std::pair<std::vector<std::string>, std::string>> cases = {
-      {{}, "railwitness: a command is missing: sidecar, correlate, ls, env, doctor, fabric, ports or version; see railwitness --help\n"},
+      {{}, "railwitness: a command is missing: sidecar, correlate, ls, env, doctor, fabric, ports, probe or version; see railwitness --help\n"},
       {{"ls", "--foo"}, "railwitness ls: The following argument was not expected: --foo; see railwitness ls --help\n"},
       {{"env", "--pid"}, "railwitness env: --pid: a value is missing; see railwitness env --help\n"},
       {{"env", "--pid", "me"}, "railwitness env: --pid: 'me' is given; the number of a process, 1 to 4194304, is meant"},
