@@ -84,8 +84,8 @@ WayVerdict judge_way(const Way& way) {
   return say(PairVerdict::kUnknown, lacking(way, counted));
 }
 
-// A sidecar that does not get to run loses on all its rails alike, so what another rail answered meanwhile clears it of
-// the loss on this one.
+// What a sidecar that does not get to run loses is chance, on one rail more than on another; but it loses no rail whole while
+// it answers half of what comes on another.
 void forgive_lateness(const std::vector<RailWays>& rails, Way RailWays::* side, WayVerdict RailVerdict::* verdict_side,
                       std::vector<RailVerdict>& verdicts) {
   std::vector<size_t> forgiven;
@@ -95,8 +95,7 @@ void forgive_lateness(const std::vector<RailWays>& rails, Way RailWays::* side, 
     if (way.late.empty() || own.sent == 0 || own.received == own.sent || !way.port_down.empty()) continue;
     const bool is_cleared = std::any_of(verdicts.begin(), verdicts.end(), [&](const RailVerdict& rail) {
       const WayVerdict& other = rail.*verdict_side;
-      const uint32_t enough = own.received > 0 ? other.sent : (other.sent + 1) / 2;
-      return &other != &own && other.sent > 0 && other.received >= enough;
+      return own.received == 0 && other.sent > 0 && other.received >= (other.sent + 1) / 2;
     });
     if (!is_cleared) forgiven.push_back(i);
   }

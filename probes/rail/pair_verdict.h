@@ -28,7 +28,7 @@ struct Way {
   std::vector<model::Ping> results;  // of them, those that came back
   std::string port_down;             // which port at either end has no link; empty: none is known to
   std::string doubt;                 // why a loss proves nothing; empty: it counts
-  std::string late;                  // which sidecar was behind its schedule, which hits all rails alike; empty: none
+  std::string late;                  // which sidecar was behind its schedule, so that some loss is chance; empty: none
 };
 
 struct WayVerdict {
