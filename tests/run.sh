@@ -9,7 +9,7 @@ stages=("$@")
 ((${#stages[@]})) || stages=(release asan tsan fuzz netns vm)
 say() { printf '\n== %s\n' "$*"; }
 
-say 'set-up, then about 35 minutes on two cores, more beside other work: build and unit tests, sanitizers, then the virtual machine beds'
+say 'set-up, then 40 minutes to an hour on two cores: build and unit tests, sanitizers, then the virtual machine beds'
 cmake/setup.sh test || exit 1
 options=()
 [[ ${WITHOUT_NCCL:-} == 1 ]] && options+=(-DRAILWITNESS_WITHOUT_NCCL=ON)

@@ -15,13 +15,13 @@ import tempfile
 
 
 def commands(root, header, cc, cxx):
-    includes = ['-I', str(root), '-I', str(root / 'include'), '-c']
+    includes = ['-I', '.', '-I', 'include', '-c']
     warnings = ['-Wall', '-Wextra', '-Wshadow', '-Wconversion', '-Werror']
     if 'abi' in header.relative_to(root).parts:
         warnings.append('-Wpadded')
-        yield [cc, '-std=c11', '-xc', *warnings, *includes, str(header)]
-        yield [cxx, '-std=c++17', '-xc++', *warnings, *includes, str(header)]
-    yield [cxx, '-std=c++20', '-xc++', *warnings, *includes, str(header)]
+        yield [cc, '-std=c11', '-xc', *warnings, *includes, str(header.relative_to(root))]
+        yield [cxx, '-std=c++17', '-xc++', *warnings, *includes, str(header.relative_to(root))]
+    yield [cxx, '-std=c++20', '-xc++', *warnings, *includes, str(header.relative_to(root))]
 
 
 def main():
@@ -32,7 +32,8 @@ def main():
     again = [shutil.which('ccache')] if shutil.which('ccache') else []  # it knows objects only, so objects are made
     right = 0
     with tempfile.TemporaryDirectory() as folder, concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        run = lambda n: subprocess.run([*again, *jobs[n], '-o', f'{folder}/{n}.o'], text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        run = lambda n: subprocess.run([*again, *jobs[n], '-o', f'{folder}/{n}.o'], text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                                       cwd=root)  # so that no path is in the commands
         for command, result in zip(jobs, pool.map(run, range(len(jobs)))):
             right += result.returncode == 0
             if result.returncode:
