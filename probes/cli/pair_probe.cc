@@ -34,27 +34,30 @@ void PairProbe::hear(const std::vector<model::Heard>& heard, int64_t now_mono_ns
     const std::string& name = one.facts.node;
     if (names_.contains(name) || names_.size() < kMaxNames) names_[name] |= speaks;
     for (size_t n = 0; n < nodes_.size(); ++n) {
-      if (!speaks || name != nodes_[n]) continue;
-      Side& side = sides_[n];
-      side.voice_changed |= !rails_.empty() && !is_same_voice(*side.facts, one.facts);
-      side.facts = one.facts;
-      side.heard_mono_ns = now_mono_ns;
-      side.late_ns = std::max(side.late_ns, one.facts.late_ns);
-      for (const model::Ping& ping : one.facts.pings) {
-        const auto asked = requests_.find(ping.id);
-        if (asked == requests_.end()) continue;  // of another's round
-        const model::PingRequest& request = asked->second;
-        if (request.from_node == name && request.to_node == ping.to_node && request.device == ping.device) {
-          results_.try_emplace(ping.id, ping);
-        }
-      }
-      for (PairedRail& rail : rails_) {
-        Direction& towards = rail.directions[1 - n];
-        const model::Rail* port = find_rail(n, rail.index);
-        const model::PingPort* now = port == nullptr ? nullptr : ping_port(n, *port);
-        if (towards.to && (now == nullptr || !is_same_port(*now, *towards.to))) towards.port_changed = true;
-      }
+      if (speaks && name == nodes_[n]) hear_node(n, one.facts, now_mono_ns);
     }
+  }
+}
+
+void PairProbe::hear_node(size_t n, const model::NodeFacts& facts, int64_t now_mono_ns) {
+  Side& side = sides_[n];
+  side.voice_changed |= !rails_.empty() && !is_same_voice(*side.facts, facts);
+  side.facts = facts;
+  side.heard_mono_ns = now_mono_ns;
+  side.late_ns = std::max(side.late_ns, facts.late_ns);
+  for (const model::Ping& ping : facts.pings) {
+    const auto asked = requests_.find(ping.id);
+    if (asked == requests_.end()) continue;  // of another's round
+    const model::PingRequest& request = asked->second;
+    if (request.from_node == facts.node && request.to_node == ping.to_node && request.device == ping.device) {
+      results_.try_emplace(ping.id, ping);
+    }
+  }
+  for (PairedRail& rail : rails_) {
+    Direction& towards = rail.directions[1 - n];
+    const model::Rail* port = find_rail(n, rail.index);
+    const model::PingPort* now = port == nullptr ? nullptr : ping_port(n, *port);
+    if (towards.to && (now == nullptr || !is_same_port(*now, *towards.to))) towards.port_changed = true;
   }
 }
 

@@ -66,6 +66,7 @@ class PairProbe {
     std::array<Direction, 2> directions;  // 0: from the first node
   };
 
+  void hear_node(size_t node, const model::NodeFacts& facts, int64_t now_mono_ns);
   const model::PingPort* ping_port(size_t node, const model::Rail& rail) const;
   std::string why_not(int32_t rail, size_t from) const;
   std::string no_port(int32_t rail, size_t node) const;

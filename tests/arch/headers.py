@@ -17,11 +17,12 @@ import tempfile
 def commands(root, header, cc, cxx):
     includes = ['-I', '.', '-I', 'include', '-c']
     warnings = ['-Wall', '-Wextra', '-Wshadow', '-Wconversion', '-Werror']
-    if 'abi' in header.relative_to(root).parts:
+    header = header.relative_to(root)
+    if 'abi' in header.parts:
         warnings.append('-Wpadded')
-        yield [cc, '-std=c11', '-xc', *warnings, *includes, str(header.relative_to(root))]
-        yield [cxx, '-std=c++17', '-xc++', *warnings, *includes, str(header.relative_to(root))]
-    yield [cxx, '-std=c++20', '-xc++', *warnings, *includes, str(header.relative_to(root))]
+        yield [cc, '-std=c11', '-xc', *warnings, *includes, str(header)]
+        yield [cxx, '-std=c++17', '-xc++', *warnings, *includes, str(header)]
+    yield [cxx, '-std=c++20', '-xc++', *warnings, *includes, str(header)]
 
 
 def main():

@@ -14,6 +14,7 @@
 #include "probes/cli/correlator.h"
 #include "probes/cli/ls.h"
 #include "probes/model/facts_json.h"
+#include "tests/probes/cli/said.h"
 
 namespace railwitness::cli {
 namespace {
@@ -416,29 +417,13 @@ class FakeBus final : public bus::FleetBus {
   std::vector<std::string> published_;
 };
 
-struct Said {
-  int code = -1;
-  std::string out, err;
-};
-
 Said correlate(FakeBus& bus, bool json, std::optional<int> nodes = 2, bool stop = false) {
   CorrelateOptions options;
   options.once_s = 0.4;
   options.interval_ms = 50;
   options.json = json;
   options.nodes = nodes;
-  Said said;
-  char *out = nullptr, *err = nullptr;
-  size_t out_size = 0, err_size = 0;
-  Streams streams{open_memstream(&out, &out_size), open_memstream(&err, &err_size)};
-  said.code = run_correlate(bus, options, streams, [stop] { return stop; });
-  fclose(streams.out);
-  fclose(streams.err);
-  said.out.assign(out, out_size);
-  said.err.assign(err, err_size);
-  free(out);
-  free(err);
-  return said;
+  return said_by([&](const Streams& streams) { return run_correlate(bus, options, streams, [stop] { return stop; }); });
 }
 
 TEST(Correlate, PrintsIncidentsAndExitsWithOne) {

@@ -8,6 +8,7 @@
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
 #include "probes/cli/arguments.h"
+#include "tests/probes/cli/said.h"
 #include "tests/probes/diagnose/cluster.h"
 
 namespace railwitness::cli {
@@ -84,12 +85,6 @@ class FakeFleet final : public bus::FleetBus {
   std::vector<std::tuple<int64_t, std::string, model::Ping>> results_;
 };
 
-struct Said {
-  int code = -1;
-  std::string out, err;
-  double seconds = 0;
-};
-
 ProbeOptions rounds(int count) {
   ProbeOptions out;
   out.rounds = count;
@@ -100,19 +95,9 @@ Said probe(FakeFleet& fleet, ProbeOptions options = {}, const std::function<bool
   if (options.a.empty()) options.a = "host0";
   if (options.b.empty()) options.b = "host1";
   const Pace pace{[&] { return fleet.now_; }, [&](int64_t ns) { fleet.now_ += ns; }, [] { return uint64_t{12345}; }};
-  Said said;
-  char *out = nullptr, *err = nullptr;
-  size_t out_size = 0, err_size = 0;
-  Streams streams{open_memstream(&out, &out_size), open_memstream(&err, &err_size)};
   const int64_t begin = fleet.now_;
-  said.code = run_probe(fleet, options, streams, should_stop, pace);
+  Said said = said_by([&](const Streams& streams) { return run_probe(fleet, options, streams, should_stop, pace); });
   said.seconds = static_cast<double>(fleet.now_ - begin) / 1e9;
-  fclose(streams.out);
-  fclose(streams.err);
-  said.out.assign(out, out_size);
-  said.err.assign(err, err_size);
-  free(out);
-  free(err);
   return said;
 }
 

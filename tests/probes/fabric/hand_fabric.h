@@ -13,6 +13,7 @@
 #include "probes/fabric/findings.h"
 #include "probes/fabric/map.h"
 #include "probes/fabric/rails.h"
+#include "railwitness/base/fnv1a.h"
 
 namespace railwitness::fabric {
 
@@ -39,9 +40,7 @@ struct HandFabric {
 
   // Of the name alone, so that two fabrics written by hand agree.
   static std::string guid_of(const std::string& name) {
-    uint64_t hash = 14695981039346656037ull;
-    for (const char c : name) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211ull;
-    return fmt::format("{:016x}", hash);
+    return fmt::format("{:016x}", fnv1a_64(name.data(), name.size()));
   }
 
   size_t port(const std::string& name, uint32_t number) {
